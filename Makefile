@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help archive demo test test-programs test-quick test-java test-connect test-cluster faults orchestrators check lint format types layers reference docs docs-serve bench bench-full lock clean
+.PHONY: help archive demo test test-programs test-quick test-java test-connect test-spark test-cluster faults orchestrators check lint format types layers reference docs docs-serve bench bench-full lock clean
 
 VENV ?= .venv
 export DAYBOOK_VENV := $(VENV)
@@ -47,6 +47,16 @@ archive: ## make the class-data archive by which Java starts quicker
 test-connect: ## run the Spark tests through Spark Connect
 	@tools/environment dev
 	@$(RUN)/python -m pytest tests/spark --connect -q
+
+# Older clients leave it to the garbage collector to close sockets, which our tests take for a mistake.
+SPARK ?= 4.0
+OTHER_SPARK := build/spark-$(SPARK)/bin/python -m pytest -q -m "spark and not slow" \
+	-W "ignore:unclosed <socket:ResourceWarning" -W ignore::pytest.PytestUnraisableExceptionWarning
+SPARK_TESTS := tests/spark/engine tests/spark/runs tests/spark/scenarios
+test-spark: ## run the tests of the engine, of runs and of scenarios with another Spark: SPARK=4.0
+	@tools/spark_environment $(SPARK)
+	@tools/in_memory $(OTHER_SPARK) -n $(WORKERS_WITH_JAVA) --share-java $(SPARK_TESTS)
+	@tools/in_memory $(OTHER_SPARK) --connect tests/spark/engine tests/spark/runs
 
 test-cluster: ## run the engine's tests and a small close on a real Spark cluster, and kill its executors
 	@tools/environment dev

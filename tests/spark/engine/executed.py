@@ -16,7 +16,7 @@ from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame, S
 from daybook.engine.counters import GroupCounts
 from daybook.engine.java.session_conf import temporary_settings
 from daybook.engine.pipeline import Pipeline
-from daybook.io.column_types import arrow_type
+from daybook.io.column_types import arrow_frame, arrow_type
 from daybook.model.types import RUN_PERIOD_COLUMN, STRING, SYSTEM_COLUMNS
 from daybook.plan.steps import LoadStep, Plan
 from tests.unit.plan.planned import JANUARY, WORLD, plan_of
@@ -64,7 +64,7 @@ def source(spark: SparkSession, load: LoadStep, rows: Sequence[Row], partitions:
     columns[ORDINAL_COLUMN] = pa.array(range(len(rows)), pa.int64())
     # Rows that Spark knows while it plans would be computed then.
     with temporary_settings(spark, {"spark.sql.execution.arrow.localRelationThreshold": "0"}):
-        df = spark.createDataFrame(pa.table(columns))
+        df = arrow_frame(spark, pa.table(columns))
     return SourceFrame(SourceRows.of(df.repartition(partitions) if partitions else df), frozenset(carried))
 
 

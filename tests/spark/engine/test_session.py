@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from daybook.engine.java.connect import is_connect
 from daybook.engine.java.session import adopt_session
 from daybook.engine.java.session_conf import REQUIRED_CONF
+from daybook.engine.java.spark_version import sibling_session
 from daybook.engine.jobs import tag_jobs, watch_progress
 from daybook.errors import DaybookError
 
@@ -44,7 +45,7 @@ def test_a_fitting_session_is_adopted_as_it_is(spark: SparkSession) -> None:
 
 
 def test_an_unfit_session_gets_a_fitting_sibling_and_keeps_its_own_settings(spark: SparkSession) -> None:
-    given: SparkSession = getattr(spark, "cloneSession" if is_connect(spark) else "newSession")()
+    given = sibling_session(spark, is_connect=is_connect(spark))
     given.conf.set("spark.sql.ansi.enabled", "false")
     given.conf.set("spark.sql.session.timeZone", "Europe/Zurich")
     adopted = adopt_session(given)

@@ -20,6 +20,7 @@ from daybook.engine.java.classic import (
 )
 from daybook.engine.java.launch import Launch, find_listener_problem
 from daybook.engine.java.session_conf import read_setting
+from daybook.engine.java.spark_version import allow_repeated_observations, sibling_session
 from daybook.errors import DaybookError
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ def _check_server_listens(remote: str) -> None:
 
 def _apply_settings(session: "SparkSession", settings: Mapping[str, str]) -> None:
     """One request for all: every setting takes a round trip."""
+    allow_repeated_observations()
     known = session.conf.getAll
     for key, value in settings.items():
         # Setting a value again can still give a warning, if the setting is deprecated.
@@ -213,8 +215,7 @@ def _limit_retries(session: Any, has_ended: Callable[[], bool], most: int | None
 
 def clone_session(session: "SparkSession") -> "SparkSession":
     """A session of its own on the same server, which repeats requests as little as the given one."""
-    clone: Any = getattr(type(session), "cloneSession", None)
-    sibling: Any = clone(session) if clone is not None else session.newSession()
+    sibling: Any = sibling_session(session, is_connect=is_connect(session))
     if is_connect(session):
         sibling.client.set_retry_policies(cast(Any, session).client.get_retry_policies())
         if (server := attached_server(session)) is not None:

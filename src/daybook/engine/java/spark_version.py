@@ -4,8 +4,12 @@ import re
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from daybook.errors import DaybookError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # Later minor versions may change results, so each is added when the tests pass on it.
 OLDEST, NEWEST = (4, 0), (4, 3)
@@ -62,6 +66,42 @@ def require_supported(side: str, version: str) -> None:
     if not OLDEST <= _minor_version(version) <= NEWEST:
         oldest, newest = (".".join(map(str, minor)) for minor in (OLDEST, NEWEST))
         raise DaybookError("RUN_920", side=side, version=version, oldest=oldest, newest=newest)
+
+
+def sibling_session(session: "SparkSession", *, is_connect: bool) -> "SparkSession":
+    """A new session in the same application, with settings of its own."""
+    kind: Any = type(session)
+    if hasattr(kind, "cloneSession"):
+        sibling: SparkSession = kind.cloneSession(session)
+    elif is_connect:
+        # The client of Spark 4.0 cannot ask for one, but its address and credentials open one.
+        client: Any = session.client
+        sibling = kind(client._builder)
+    else:
+        sibling = session.newSession()
+    return sibling
+
+
+def allow_repeated_observations() -> None:
+    """Let a plan of Spark Connect read what is counted twice, as an append of the rows that it reads does.
+
+    The clients of Spark 4.0 and 4.1 refuse to merge the same observation from both sides of a union or a join.
+    """
+    spark = find_spark()
+    if spark is None or _minor_version(spark.version) > (4, 1):
+        return
+    from pyspark.sql.connect import plan
+
+    def with_side(name: str) -> property:
+        def observations(self: Any) -> dict[str, Any]:
+            child: Any = plan.LogicalPlan.observations
+            side = getattr(self, name)
+            return {**child.fget(self), **(side.observations if side is not None else {})}
+
+        return property(observations)
+
+    for kind, side in ((plan.Join, "right"), (plan.AsOfJoin, "right"), (plan.SetOperation, "other")):
+        kind.observations = with_side(side)  # type: ignore[method-assign,assignment]
 
 
 def _minor_version(version: str) -> tuple[int, int]:

@@ -55,7 +55,7 @@ _COLUMNS: _Check = (lambda value: isinstance(value, list | tuple) and all(map(_i
 ARGUMENT_CHECKS: Mapping[str, _Check] = {
     "path": _PATH,
     "folder": _PATH,
-    "spark": (lambda value: hasattr(value, "newSession"), "a Spark session"),
+    "spark": (lambda value: hasattr(value, "createDataFrame"), "a Spark session"),
     "project": _TEXT,
     "within": _TEXT,
     "project_id": _TEXT,
