@@ -58,7 +58,7 @@ def with_awaited(definitions: Definitions, expected: Definitions, inputs: Iterab
 
 def _with_registration(versions: object, registered: Dataset) -> DatasetVersions:
     if not isinstance(versions, DatasetVersions):
-        return DatasetVersions(Deferred.of(DeclaredVersion(registered, 1)))
+        return DatasetVersions(Deferred.of(DeclaredVersion(registered, 1, is_registered=True)))
     latest = _next_latest(versions.latest.value, registered)
     return replace(versions, latest=Deferred.of(latest))
 
@@ -71,4 +71,4 @@ def _next_latest(latest: DeclaredVersion, registered: Dataset) -> DeclaredVersio
         return replace(latest, dataset=fulfil_declaration(latest.dataset, registered))
     if has_same_schema(latest.dataset, registered) and latest.status == "active":
         return latest
-    return DeclaredVersion(registered, latest.version + 1)
+    return DeclaredVersion(registered, latest.version + 1, is_registered=True)

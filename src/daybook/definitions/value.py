@@ -123,7 +123,14 @@ class Definitions:
         if declared is None or declared.dataset.id in readers:
             return None
         if isinstance(declared.dataset, Dataset):
-            return DatasetVersion(declared.dataset, declared.version, declared.status, declared.pin)
+            is_timeless = declared.dataset.main_table.temporal_mode is None
+            return DatasetVersion(
+                declared.dataset,
+                declared.version,
+                declared.status,
+                declared.pin,
+                reads_one_slice=declared.is_registered and is_timeless,
+            )
         view = declared.dataset
         viewed = self._resolved(self.declared(view.view.of, view.view.dataset_version), (*readers, view.id))
         return view_version(view, declared.version, viewed, declared.status) if viewed is not None else None

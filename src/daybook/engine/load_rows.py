@@ -49,7 +49,7 @@ def loaded_row_columns(frame: SourceFrame, load: LoadStep, context: RunContext) 
     required = next(iter(load.required_columns), None)
     timestamp = context.timestamp_in(f"{quote_identifier(required)} IS NULL") if required else context.timestamp
     # Rows that say nothing else, such as totals of the run that wrote them, belong to the period of their slice.
-    is_by_slice = load.temporal_mode == "period" and RUN_PERIOD_COLUMN in frame.carried
+    is_by_slice = load.has_period_of_slice and RUN_PERIOD_COLUMN in frame.carried
     return {
         "_row_id": _loaded_row_id(frame, load, context),
         "_deleted": carried("_deleted", "FALSE"),
@@ -98,7 +98,7 @@ def _added_identity(frame: SourceFrame, load: LoadStep) -> tuple[str, ...]:
     so may two commits or two locations.
     """
     is_sliced = RUN_PERIOD_COLUMN in frame.carried
-    is_one_slice = load.temporal_mode in ("period", "bitemporal") and len(frame.periods) <= 1
+    is_one_slice = load.reads_slices and len(frame.periods) <= 1
     return (
         *((f"`{RUN_PERIOD_COLUMN}`",) if is_sliced and (frame.may_repeat_ids or not is_one_slice) else ()),
         *((ORIGIN_COLUMN, ORDINAL_COLUMN) if frame.may_repeat_ids else ()),

@@ -174,7 +174,7 @@ def plan_drafts(definitions: LoadedWorkspace, environment: RunEnvironment, reque
         parameters=request.parameters,
     ) as close:
         plan = plan_build(close, request)
-        edges = {node: close.nodes.edges_of(node) for node in plan.will_run}
+        edges = close.nodes.edges_among(plan.will_run)
     will_run: dict[Node, tuple[str, ...]] = {}
     for node, why in plan.will_run.items():
         makers = [edge.maker for edge in edges[node] if edge.maker in will_run]
@@ -218,7 +218,7 @@ def _selected(close: Close, request: BuildRequest) -> tuple[dict[Node, tuple[Edg
         chain = close.chain_of_drafts(request.projects, only=request.only)
         close.check_cycles(chain)
         found = close.nodes.nodes_in(close.span, sorted(chain))
-        return {node: close.nodes.edges_of(node) for node in found}, close.nodes.left_out(close.span, sorted(chain))
+        return close.nodes.edges_among(found), close.nodes.left_out(close.span, sorted(chain))
     targets, allowed = close.select(request.projects, only=request.only)
     close.check_cycles(allowed)
     nodes = close.nodes.nodes_in(close.span, sorted(targets))

@@ -88,7 +88,8 @@ class Close:
         calendars = [known_calendar(now.project, self.seen) for now in self.projects.values()]
         self.span: PeriodSpan | None = parse_span(period, calendars) if period is not None else None
         level = self.span.level if self.span is not None else "month"
-        self.nodes = CloseGraph(self.graph, self.seen, self.history.levels(), level)
+        completed = self.history.completed_periods()
+        self.nodes = CloseGraph(self.graph, self.seen, self.history.levels(), level, completed)
 
     def renewed(self, transaction: Transaction, project_id: str, *, is_applied: bool) -> "Close":
         """The close as the store has it now, for the nodes of one project.
@@ -250,7 +251,7 @@ class Close:
             found[node] = self.nodes.edges_of(node)
             makers = [edge.maker for edge in found[node] if edge.maker.project in allowed]
             waiting += [maker for maker in makers if span.holds(maker.period) or self._has_completed(maker)]
-        return found
+        return self.nodes.edges_among(found)
 
     def _has_completed(self, node: Node) -> bool:
         runs = self.history.runs.get((node.project, node.period.identifier))

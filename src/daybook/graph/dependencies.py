@@ -44,6 +44,8 @@ class Dependency:
     dataset: str
     views: tuple[ViewOf, ...] = ()
     outputs: tuple[int, ...] = field(default=(), compare=False)
+    # Whether another period's slice is read where the maker has none for the reader's.
+    reads_nearest: bool = field(default=False, compare=False)
 
     @property
     def looks_back(self) -> bool:
@@ -105,9 +107,11 @@ def derive_graph(projects: Mapping[str, Project], definitions: Definitions) -> P
     found: dict[Dependency, None] = {}
     for project_id, project in projects.items():
         for _, reference in project.reads():
+            version = definitions.dataset(reference.dataset_id, reference.dataset_version)
+            reads_nearest = version is not None and version.reads_one_slice
             for dataset_id, views, makers in _makers_of(reference, project, definitions, registered, written):
                 for maker, outputs in makers.items():
-                    found[Dependency(project_id, maker, dataset_id, views, tuple(outputs))] = None
+                    found[Dependency(project_id, maker, dataset_id, views, tuple(outputs), reads_nearest)] = None
     return ProjectGraph(projects, tuple(found))
 
 

@@ -1,11 +1,12 @@
 """The nodes of a close, the edges between them, and what their runs recorded."""
 
 import datetime
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
+from types import MappingProxyType
 
 from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError
@@ -16,7 +17,7 @@ from daybook.model.calendar import Period
 from daybook.model.dataset import ViewOf
 from daybook.model.project import Project
 from daybook.resolve.calendars.calendar import DAY, GREGORIAN, PeriodCalendar
-from daybook.resolve.calendars.periods import calendar_for, period_of, window_periods
+from daybook.resolve.calendars.periods import calendar_for, closest_slice, period_of, window_periods
 from daybook.resolve.location import Location
 from daybook.runs.sources import slice_table
 from daybook.store.database.outcomes import NodeRuns
@@ -90,9 +91,16 @@ class CloseGraph:
     """The projects of a close with their calendars and levels; gives nodes and edges for any period."""
 
     def __init__(
-        self, graph: ProjectGraph, definitions: Definitions, used_levels: Mapping[str, str], span_level: str
+        self,
+        graph: ProjectGraph,
+        definitions: Definitions,
+        used_levels: Mapping[str, str],
+        span_level: str,
+        completed: Mapping[str, frozenset[str]] = MappingProxyType({}),
     ) -> None:
+        """`completed` are the periods for which each project has a completed run."""
         self.graph = graph
+        self._completed = completed
         self._calendars = {project_id: known_calendar(each, definitions) for project_id, each in graph.projects.items()}
         self._levels = {
             project_id: self._level(project.level or used_levels.get(project_id), project_id, span_level)
@@ -114,16 +122,36 @@ class CloseGraph:
         """Projects whose periods are coarser than the span, so that none lies inside it."""
         return tuple(each for each in project_ids if not any(self._periods_in(each, span.start, span.end)))
 
-    def edges_of(self, node: Node) -> tuple[Edge, ...]:
+    def edges_among(self, nodes: Collection[Node]) -> dict[Node, tuple[Edge, ...]]:
+        """The edges of nodes that are brought up to date together: what one of them is going to write is read."""
+        return {node: self.edges_of(node, nodes) for node in nodes}
+
+    def edges_of(self, node: Node, together: Collection[Node] = ()) -> tuple[Edge, ...]:
         """What a node reads of other nodes, and of itself in earlier periods."""
         found: dict[Edge, None] = {}
         for dependency in self.graph.makers[node.project]:
             for period in self._read_periods(dependency, node.period, self._calendars[node.project]):
-                for maker in self._nodes_around(dependency.maker, period):
+                makers = tuple(self._nodes_around(dependency.maker, period))
+                if dependency.reads_nearest and not any(maker in together for maker in makers):
+                    makers = self._nearest(makers, node.period)
+                for maker in makers:
                     if maker != node:
                         is_optional = dependency.missing == "empty"
                         found[Edge(node, maker, dependency.dataset, is_optional)] = None
         return tuple(found)
+
+    def _nearest(self, makers: tuple[Node, ...], period: Period) -> tuple[Node, ...]:
+        """The nodes of a period, or that whose slice is read instead of theirs because only it has completed."""
+        if not makers:
+            return makers
+        project = makers[0].project
+        completed = self._completed.get(project, frozenset())
+        if not completed or any(maker.period.identifier in completed for maker in makers):
+            return makers
+        calendar = self._calendars[project]
+        nearest = closest_slice(completed, period, calendar)
+        read = calendar.find(nearest) if nearest is not None else None
+        return makers if read is None else (Node(project, read),)
 
     def _read_periods(self, dependency: Dependency, period: Period, calendar: PeriodCalendar) -> Iterator[Period]:
         return iter(_through(dependency.views, period, calendar, lambda: self._earlier(dependency.maker, period)))
@@ -290,6 +318,14 @@ class CloseHistory:
         """Whether a run is being executed: its process runs, as far as that is known, and renews the lease."""
         expires_at = run.lease_expires_at
         return not is_surely_dead(run.process) and (expires_at is None or expires_at > self._now)
+
+    def completed_periods(self) -> dict[str, frozenset[str]]:
+        """The periods for which each project has a completed run."""
+        found: dict[str, set[str]] = {}
+        for (project_id, period), runs in self.runs.items():
+            if runs.completed is not None:
+                found.setdefault(project_id, set()).add(period)
+        return {project_id: frozenset(periods) for project_id, periods in found.items()}
 
     def levels(self) -> dict[str, str]:
         """The level of the last completed run of every project."""

@@ -283,7 +283,10 @@ def landing_requests(
     for location in resolution.locations:
         groups.setdefault((location.slices, location.without), []).append(location)
     for locations in groups.values():
-        yield LandingRequest(locations, dataset_version, landing, slices, workspace)
+        own = locations[0].slices
+        yield LandingRequest(
+            locations, dataset_version, landing, frozenset(own) if own is not None else slices, workspace
+        )
 
 
 def _read_group(spark: SparkSession, wanted: LandingRequest, pins: list[Pin] | None) -> Iterator[ReadPart]:

@@ -104,6 +104,8 @@ class DeclaredVersion:
     pin: RegisteredDataPin | None = None
     # What the file says, without what a registration filled in; None where no file declares the dataset.
     contract: Dataset | View | None = None
+    # Whether runs alone say what the dataset is, and no file.
+    is_registered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,8 @@ class DatasetVersion:
     pin: RegisteredDataPin | None = None
     # Set when it is a view: `dataset` then has the table of the dataset that is viewed, under the view's id.
     view: "ViewedDataset | None" = None
+    # Registered from a timeless input: of a table with slices, which hold the same rows again, one is read.
+    reads_one_slice: bool = False
 
     @property
     def as_of_rule(self) -> AsOfRule | None:

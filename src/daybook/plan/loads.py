@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, assert_never
 from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError
 from daybook.errors.error import did_you_mean
-from daybook.model.dataset import DatasetRef, View, is_single_period
+from daybook.model.dataset import DatasetRef, TableLocation, View, is_single_period
 from daybook.model.declaration import ENGINE_COLUMN_NAMES
 from daybook.model.definition import DatasetVersion
 from daybook.model.operation import AppendOperation, UpdateOperation
@@ -135,6 +135,8 @@ def _view_problem(found: DatasetVersion, definitions: Definitions) -> tuple[str,
     if declared is not None and declared.contract is not None:
         return None
     match viewed.main_table.temporal_mode:
+        case None if found.viewed.reads_one_slice and isinstance(viewed.main_table.location, TableLocation):
+            return None
         case None | "snapshot":
             return "MODEL_084", viewed.id
         case "bitemporal" if not is_single_period(view.of.window):

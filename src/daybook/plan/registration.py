@@ -151,13 +151,7 @@ def _registered_temporal_mode(
     if input_mode == "bitemporal" and {"_valid_from", "_valid_to"} <= step.columns.keys():
         return "bitemporal"
     is_of_period = input_mode == "period" and (tells_period or "_period" in step.columns)
-    return "period" if is_of_period or _collects_slices(step) else None
-
-
-def _collects_slices(step: "OutputStep") -> bool:
-    """Whether every period adds rows of its own: all slices together hold those of a timeless input many times."""
-    is_table = isinstance(step.arguments.destination, TableDestination)
-    return step.arguments.mode == "replace_period" or (is_table and step.arguments.mode in (None, "append"))
+    return "period" if is_of_period else None
 
 
 def _check_table_name(table_name: str, name: str, seq: int) -> None:

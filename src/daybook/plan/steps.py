@@ -82,6 +82,17 @@ class LoadStep:
         return self.version.dataset.main_table.temporal_mode
 
     @property
+    def reads_slices(self) -> bool:
+        """Whether rows of a table that collects slices are read by their slice."""
+        return self.temporal_mode in ("period", "bitemporal") or self.version.viewed.reads_one_slice
+
+    @property
+    def has_period_of_slice(self) -> bool:
+        """Whether rows without a period belong to that of their slice."""
+        is_viewed_slice = self.version.view is not None and self.version.viewed.reads_one_slice
+        return self.temporal_mode == "period" or is_viewed_slice
+
+    @property
     def looks_back(self) -> bool:
         """Whether only periods before the run's are read, so that a project may read what it wrote for them."""
         view = self.version.view

@@ -42,6 +42,9 @@ class StoredTable:
     required: tuple[str, ...] = ()
     temporal_mode: TemporalMode | None = None
     natural_key: tuple[str, ...] = ()
+    # Whether a timeless table that collects slices is read by its slices, and whether rows get their slice's period.
+    reads_slices: bool = False
+    has_period_of_slice: bool = False
     # The periods that are read; none given, the run's own.
     periods: tuple[str, ...] = ()
     # The day at which bitemporal rows must be valid; none given, the run's own.
@@ -208,7 +211,7 @@ def _period_of_row(table: StoredTable, stored: Mapping[str, int]) -> Callable[[R
     if table.row_period is not None:
         return lambda row: table.row_period
     own, run_period = stored.get("_period"), stored.get(RUN_PERIOD_COLUMN)
-    if table.temporal_mode != "period" or run_period is None:
+    if (table.temporal_mode != "period" and not table.has_period_of_slice) or run_period is None:
         return lambda row: None if own is None else row[own]
     return lambda row: row[run_period] if own is None or row[own] is None else row[own]
 
@@ -238,7 +241,8 @@ def _loaded_ids(table: StoredTable, stored: Mapping[str, int], facts: RunFacts) 
         ids = RowIds(facts.period.start_date, "loaded", (table.dataset_id,))
         return lambda row: ids.of(table.place(row))
     run_period = stored.get(RUN_PERIOD_COLUMN)
-    is_one_slice = table.temporal_mode in ("period", "bitemporal") and len(table.periods) <= 1
+    is_by_slice = table.temporal_mode in ("period", "bitemporal") or table.reads_slices
+    is_one_slice = is_by_slice and len(table.periods) <= 1
     by_slice = run_period is not None and (table.may_repeat_ids or not is_one_slice)
     if not by_slice and not table.may_repeat_ids:
         return lambda row: row[carried]

@@ -20,6 +20,7 @@ from daybook.resolve.calendars.periods import (
     as_of_date,
     calendar_for,
     child_periods,
+    closest_slice,
     enclosing_period,
     is_coarser,
     periods_of_level,
@@ -217,6 +218,9 @@ def resolve_dataset(
     if dataset_version.view is not None:
         return _resolve_view(dataset_version, dataset_version.view, period, around, overrides, lookup)
     found = _resolve_table(dataset_version, period, around, overrides)
+    if dataset_version.reads_one_slice:
+        calendar = calendar_for(period.calendar_id, definitions)
+        return _with_nearest_slice(found, period, calendar, lookup)
     rule = dataset_version.dataset.main_table.as_of
     return replace(found, as_of=as_of_date(rule, period)) if rule is not None else found
 
@@ -247,6 +251,20 @@ def _resolve_table(
             )
         case way:
             assert_never(way)
+
+
+def _with_nearest_slice(
+    found: Resolution, period: Period, calendar: PeriodCalendar, lookup: PeriodLookup
+) -> Resolution:
+    """Of a table of slices that each hold all rows: that of the period, else the newest before it, else the first."""
+    locations: list[Location] = []
+    chosen: list[str] = []
+    for location in found.locations:
+        slices = lookup.slices(location)
+        nearest = closest_slice(slices, period, calendar) if slices else None
+        locations.append(location if nearest is None else replace(location, slices=(nearest,)))
+        chosen += [] if nearest is None else [nearest]
+    return replace(found, locations=tuple(locations), periods=tuple(dict.fromkeys(chosen)) or found.periods)
 
 
 def _has_table_per_period(location: PathLocation | TableLocation | None) -> TypeGuard[PathLocation]:
@@ -299,6 +317,13 @@ def _resolve_view(
                 period=period.identifier,
             )
         found.append(present)
+    if version.viewed.reads_one_slice:
+        # The same table comes out for every period; of each its slice is read.
+        slices = tuple(dict.fromkeys(identifier for part in found for identifier in part.periods))
+        found = [
+            replace(part, locations=tuple(replace(location, slices=slices) for location in part.locations))
+            for part in found
+        ]
     resolvers = {(part.resolver_id, part.resolver_version, part.rule) for part in found}
     resolver_id, resolver_version, rule = resolvers.pop() if len(resolvers) == 1 else (None, None, None)
     return Resolution(

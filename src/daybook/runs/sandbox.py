@@ -19,7 +19,7 @@ from daybook.model.serialization import decode_definition
 from daybook.resolve.location import Location, Resolution
 from daybook.runs.result import SliceRead
 from daybook.runs.snapshot import RunSnapshot
-from daybook.runs.sources import RedirectedSource, period_of_writer, slice_table, written_slices
+from daybook.runs.sources import RedirectedSource, period_of_version, period_of_writer, slice_table, written_slices
 from daybook.store.database.outcomes import SandboxCommit
 from daybook.store.records import Slice
 from daybook.store.store import Transaction
@@ -56,10 +56,13 @@ class SandboxPeriods:
     def period_of_writer(self, location: Location) -> str | None:
         return period_of_writer(self._transaction, location)
 
+    def period_of_version(self, dataset_id: str, version: int) -> str | None:
+        return period_of_version(self._transaction, dataset_id, version)
+
     def redirect(self, resolution: Resolution, version: DatasetVersion) -> RedirectedSource:
         """The same periods, each from where its newest data is."""
         is_by_period = version.dataset.main_table.temporal_mode == "period"
-        wanted = frozenset(resolution.periods) if is_by_period else None
+        wanted = frozenset(resolution.periods) if is_by_period or version.viewed.reads_one_slice else None
         locations: list[Location] = []
         runs: dict[str, str] = {}
         for location in resolution.locations:
@@ -136,7 +139,9 @@ def with_sandbox(definitions: Definitions, transaction: Transaction, periods: Sa
     for dataset_id, commit in periods.datasets.items():
         stored = definitions.datasets.get(dataset_id)
         if not isinstance(stored, DatasetVersions):
-            datasets[dataset_id] = DatasetVersions(Deferred.of(DeclaredVersion(_dataset_of(commit), 1)))
+            datasets[dataset_id] = DatasetVersions(
+                Deferred.of(DeclaredVersion(_dataset_of(commit), 1, is_registered=True))
+            )
         else:
             datasets[dataset_id] = replace(stored, latest=_newest(stored, commit, transaction))
     return replace(definitions, datasets=datasets)
@@ -151,7 +156,7 @@ def _newest(stored: DatasetVersions, commit: SandboxCommit, transaction: Transac
         registered_at = transaction.definitions.get("dataset", registered.id).created_at
         if has_same_schema(latest.dataset, registered) or registered_at > commit.committed_at:
             return latest
-        return DeclaredVersion(registered, latest.version + 1)
+        return DeclaredVersion(registered, latest.version + 1, is_registered=True)
 
     return Deferred(read)
 

@@ -68,6 +68,8 @@ def make_table(
         rows=rows,
         required=load.required_columns,
         temporal_mode=load.temporal_mode,
+        reads_slices=load.reads_slices,
+        has_period_of_slice=load.has_period_of_slice,
         natural_key=tuple(dataset.natural_key_columns),
         periods=window.periods,
         as_of=window.as_of,

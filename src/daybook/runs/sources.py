@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from daybook.definitions.value import Definitions
-from daybook.errors import DaybookError, flatten, raise_all
+from daybook.errors import DaybookError, Notice, flatten, notice, raise_all
 from daybook.io.filesystem import list_files
 from daybook.io.location_checks import check_locations_exist, data_exists, location_identity
 from daybook.io.pins import Pin
-from daybook.io.written_by import runs_that_wrote
 from daybook.model.calendar import Period
 from daybook.model.definition import DatasetVersion
 from daybook.model.formats import FORMATS
@@ -31,6 +30,9 @@ if TYPE_CHECKING:
     from daybook.io.landing.area import LandingArea
     from daybook.io.read_source import ReadSource
     from daybook.plan.steps import LoadStep, Plan
+
+
+_NAMED_PERIODS = 3
 
 
 def slice_table(location: Location, root: Path) -> SliceTable:
@@ -57,6 +59,9 @@ def period_of_writer(transaction: Transaction, location: Location) -> str | None
     """The period of the runs that wrote and registered a file or folder, if it is one and nobody changed it since."""
     if location.uri is None:
         return None
+    # Imported lazily: what notes a writer also writes, with Spark, which `status` does without.
+    from daybook.io.written_by import runs_that_wrote
+
     if FORMATS[location.format].keeps_versions or location.local_path is None:
         writers = transaction.outcomes.writers(location.label, before=transaction.now(), version=location.version)
         run_ids = frozenset({writers[None]}) if None in writers else frozenset()
@@ -64,6 +69,12 @@ def period_of_writer(transaction: Transaction, location: Location) -> str | None
         run_ids = runs_that_wrote(location)
     periods = {_registered_period(transaction, run_id, location) for run_id in run_ids}
     return periods.pop() if len(periods) == 1 else None
+
+
+def period_of_version(transaction: Transaction, dataset_id: str, version: int) -> str | None:
+    """The period of the run that registered a version; None where none did, or where it is no longer kept."""
+    history = transaction.definitions.history("dataset", dataset_id)
+    return next((entry.period for entry in history if entry.version == version), None)
 
 
 def _registered_period(transaction: Transaction, run_id: str, location: Location) -> str | None:
@@ -92,6 +103,9 @@ class StoredPeriods:
     def period_of_writer(self, location: Location) -> str | None:
         return period_of_writer(self._transaction, location)
 
+    def period_of_version(self, dataset_id: str, version: int) -> str | None:
+        return period_of_version(self._transaction, dataset_id, version)
+
 
 @dataclass(frozen=True, slots=True)
 class RedirectedSource:
@@ -111,9 +125,11 @@ class RedirectedPeriods(PeriodLookup, Protocol):
 
 @runtime_checkable
 class WriterPeriods(PeriodLookup, Protocol):
-    """A lookup that knows which run wrote the file or folder at a location."""
+    """A lookup that knows for which periods runs wrote a file or folder, and registered a version of a dataset."""
 
     def period_of_writer(self, location: Location) -> str | None: ...
+
+    def period_of_version(self, dataset_id: str, version: int) -> str | None: ...
 
 
 def resolve_sources(
@@ -142,7 +158,7 @@ def resolve_sources(
                     allowed_hosts=allowed_hosts,
                     lookup=lookup,
                 )
-            if load.temporal_mode in (None, "snapshot"):
+            if load.temporal_mode in (None, "snapshot") and not load.version.viewed.reads_one_slice:
                 for location in known[key].locations:
                     calendars = (calendar_for(period.calendar_id, definitions), GREGORIAN)
                     refuse_overlapping_slices(load.dataset_id, lookup.slices(location) or (), calendars)
@@ -160,11 +176,42 @@ def _source_snapshot(
     key = (load.dataset_id, load.version.version)
     slices = slices_read(resolution, lookup)
     resolution = _with_null_periods(load, resolution, lookup)
+    if is_pinned and load.version.reads_one_slice:
+        resolution = _with_slice_of_version(load, resolution, lookup)
     if not isinstance(lookup, RedirectedPeriods) or is_pinned or _is_pinned_view(load.version):
         return SourceSnapshot(load.key, *key, resolution, slices)
     redirected = lookup.redirect(resolution, load.version)
     located = _with_null_periods(load, redirected.resolution, lookup)
     return SourceSnapshot(load.key, *key, located, {**slices, **redirected.runs}, redirected.periods)
+
+
+def absent_period_notices(plan: "Plan", sources: Iterable[SourceSnapshot], lookup: PeriodLookup) -> tuple[Notice, ...]:
+    """Joins and appends of tables that have slices, but none of a period that is read; the input is counted anyway."""
+    found: dict[Notice, None] = {}
+    for source in sources:
+        load = plan.load(source.key)
+        view = load.version.view
+        if load.role == "input" or not load.reads_slices or (view is not None and view.of.missing == "empty"):
+            continue
+        for location in source.resolution.locations:
+            slices = lookup.slices(location)
+            if slices and not any(period in slices for period in source.resolution.periods):
+                others = ", ".join(sorted(slices)[-_NAMED_PERIODS:])
+                read = ", ".join(source.resolution.periods)
+                seq, dataset = load.operation_seq, load.dataset_id
+                found[notice("RUN_054", operation_seq=seq, dataset=dataset, period=read, others=others)] = None
+    return tuple(found)
+
+
+def _with_slice_of_version(load: "LoadStep", resolution: Resolution, lookup: PeriodLookup) -> Resolution:
+    """A version that a reference names is the slice that its run wrote."""
+    if not isinstance(lookup, WriterPeriods) or all(location.slices is None for location in resolution.locations):
+        return resolution
+    period = lookup.period_of_version(load.dataset_id, load.version.version)
+    if period is None:
+        return resolution
+    locations = tuple(replace(location, slices=(period,)) for location in resolution.locations)
+    return replace(resolution, locations=locations, periods=(period,))
 
 
 def _with_null_periods(load: "LoadStep", resolution: Resolution, lookup: PeriodLookup) -> Resolution:

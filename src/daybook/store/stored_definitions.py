@@ -52,7 +52,8 @@ def _dataset_version(rows: "DefinitionRows", head: DefinitionHead, number: int |
         stored = rows.get("dataset", head.id, number)
         dataset: Dataset | View = decode_definition("dataset", stored.body)
         contract = rows.contract(head.id) if number is None else None
-        return DeclaredVersion(dataset, stored.version, _status(head), rows.pin(head.id, stored.version), contract)
+        pin = rows.pin(head.id, stored.version)
+        return DeclaredVersion(dataset, stored.version, _status(head), pin, contract, head.workspace is None)
 
     return Deferred(read)
 

@@ -243,3 +243,76 @@ def test_totals_in_a_file_that_somebody_changed_belong_to_no_period(folder: Fold
     folder.project(to_table("copy"), id_="reads", input_="sums")
     folder.run("2026-01", "reads")
     assert [row["region"] for row in folder.table("copy")] == ["LATAM"]
+
+
+PRICE_COLUMNS = [{"name": "item", "type": "string"}, {"name": "price", "type": "decimal(18,2)"}]
+
+
+def register_prices(folder: Folder, period: str, price: str, **input_: str) -> RunResult:
+    """Prices of a timeless list, registered through a table that collects periods."""
+    folder.dataset("prices", PRICE_COLUMNS, {"path": "data/prices.csv"}, **input_)
+    row = {"item": "a", "price": price}
+    folder.write_csv("data/prices.csv", [{**row, "valid_from": "2020-01-01", "valid_to": ""}] if input_ else [row])
+    folder.project(
+        to_table("listed", register_as_dataset="listed", columns=["item", "price"]), id_="lists", input_="prices"
+    )
+    return folder.run(period, "lists")
+
+
+def prices_read(folder: Folder, period: str, input_: Any = "listed") -> list[Decimal]:
+    reference = input_ if isinstance(input_, dict) else {"dataset_id": input_}
+    folder.define("project", {"id": "reads", "input": reference, "operations": [to_table("copy", on_empty="replace")]})
+    folder.run(period, "reads")
+    return [row["price"] for row in folder.table("copy") if row["_run_period"] == period]
+
+
+def test_a_timeless_dataset_that_was_registered_once_is_read_in_every_period(folder: Folder) -> None:
+    register_prices(folder, "2026-02", "2.00")
+    assert registered(folder, "listed").dataset.main_table.temporal_mode is None
+    assert [prices_read(folder, period) for period in ("2026-01", "2026-02", "2026-03")] == [[Decimal(2)]] * 3
+
+
+def test_of_several_slices_the_own_the_last_before_or_the_first_is_read(folder: Folder) -> None:
+    register_prices(folder, "2026-04", "4.00")
+    register_prices(folder, "2026-02", "2.00")
+    periods = ("2026-01", "2026-02", "2026-03", "2026-04", "2026-05")
+    found = [prices_read(folder, period) for period in periods]
+    assert found == [[Decimal(2)], [Decimal(2)], [Decimal(2)], [Decimal(4)], [Decimal(4)]]
+
+
+def test_a_version_that_is_named_is_the_slice_of_its_run_and_a_view_reads_the_slice_of_its_period(
+    folder: Folder,
+) -> None:
+    first = register_prices(folder, "2026-04", "4.00").outputs[0].dataset_version
+    register_prices(folder, "2026-02", "2.00")
+    assert prices_read(folder, "2026-02", {"dataset_id": "listed", "dataset_version": first}) == [Decimal(4)]
+    for window, expected in (("previous", [2]), ({"last": 4}, [2, 4])):
+        folder.define("dataset", {"id": "before", "view": {"of": "listed", "window": window, "missing": "empty"}})
+        period = "2026-03" if window == "previous" else "2026-05"
+        assert sorted(prices_read(folder, period, "before")) == [Decimal(each) for each in expected]
+        assert {row["_period"] for row in folder.table("copy") if row["_run_period"] == period} <= {
+            "2026-02",
+            "2026-04",
+        }
+
+
+def test_a_bitemporal_input_without_its_validity_becomes_timeless(folder: Folder) -> None:
+    register_prices(folder, "2026-02", "2.00", temporal_mode="bitemporal")
+    assert registered(folder, "listed").dataset.main_table.temporal_mode is None
+    assert prices_read(folder, "2026-03") == [Decimal(2)]
+
+
+def test_a_join_of_a_table_that_has_other_periods_only_is_noticed(folder: Folder) -> None:
+    only_totals = {**to_table("sums", register_as_dataset="sums"), "selector": "_operation_seq = 1"}
+    folder.project(TOTAL_BY_REGION, only_totals, id_="sums")
+    folder.run("2026-01", "sums")
+    folder.project(
+        with_total_of_region("sums"),
+        {"type": "append", "arguments": {"source": {"dataset_id": "sums"}}},
+        to_table("joined"),
+        id_="joins",
+    )
+    absent = [notice for notice in folder.run("2026-02", "joins").notices if notice.code == "RUN_054"]
+    assert [notice.operation_seq for notice in absent] == [1, 2]
+    folder.run("2026-02", "sums")
+    assert "RUN_054" not in codes(folder.run("2026-02", "joins"))

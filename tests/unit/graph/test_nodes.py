@@ -44,6 +44,27 @@ def test_without_a_view_the_same_period_is_read() -> None:
     assert makers(close(Dependency("b", "a", "x")), "b@2026-03") == ["a@2026-03"]
 
 
+@pytest.mark.parametrize(
+    ("completed", "together", "maker"),
+    [
+        ({"2026-02", "2026-04"}, [], "a@2026-02"),
+        ({"2026-04", "2026-05"}, [], "a@2026-04"),
+        ({"2026-02", "2026-03"}, [], "a@2026-03"),
+        (set(), [], "a@2026-03"),
+        ({"2026-02"}, ["a@2026-03"], "a@2026-03"),
+    ],
+)
+def test_what_has_no_time_is_read_from_the_nearest_period_that_completed(
+    completed: set[str], together: list[str], maker: str
+) -> None:
+    """Of March; a node that is going to run beside it gives March's own."""
+    dependency = Dependency("b", "a", "x", reads_nearest=True)
+    graph = ProjectGraph({id_: project(id_) for id_ in ("a", "b")}, (dependency,))
+    nodes = CloseGraph(graph, in_memory(), {}, "month", {"a": frozenset(completed)})
+    edges = nodes.edges_of(node("b@2026-03"), [node(name) for name in together])
+    assert [edge.maker.name for edge in edges] == [maker]
+
+
 def test_a_view_leads_to_other_periods() -> None:
     assert makers(close(Dependency("a", "a", "x", view("previous"))), "a@2026-01") == ["a@2025-12"]
     assert makers(close(Dependency("b", "a", "x", view("{to_date: year}"))), "b@2026-03") == [

@@ -403,6 +403,13 @@ RUN_CODES: dict[str, Code] = code_family(
         hint="write `_row_id`, or a column that tells the rows apart, in the output",
     ),
     Code(
+        "RUN_054",
+        "{dataset} has no rows for {period}; the last periods of its table are {others}",
+        "A join or an append reads a table that runs of other periods wrote, and none for this one. A join then finds "
+        "nothing, and an append adds nothing.",
+        hint="run the project that writes the table for {period}; or read another period through a view",
+    ),
+    Code(
         "RUN_068",
         "Computed again, run {run_id} gives {found}, but the run wrote {written}",
         "A bridge starts with what the two runs wrote. Computing a run again from its snapshot must give the same.",

@@ -2,7 +2,7 @@
 
 import datetime
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice, takewhile
 from typing import assert_never
 
@@ -299,3 +299,15 @@ def _same_day(period: Period, year_before: Period, calendar: PeriodCalendar) -> 
         if year_before.start_date <= day <= year_before.end_date:
             return calendar.at(period.level, day)
     return None
+
+
+def closest_slice(identifiers: Iterable[str], period: Period, calendar: PeriodCalendar) -> str | None:
+    """Of some periods the one itself, else the last that ends with it or before it, else the first."""
+    known = tuple(identifiers)
+    if period.identifier in known:
+        return period.identifier
+    dated = [each for each in (calendar.find(name) or GREGORIAN.find(name) for name in known) if each is not None]
+    earlier = [each for each in dated if each.end_date <= period.end_date]
+    if earlier:
+        return max(earlier, key=lambda each: (each.end_date, each.start_date)).identifier
+    return min(dated, key=lambda each: (each.start_date, each.end_date)).identifier if dated else None

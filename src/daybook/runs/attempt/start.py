@@ -36,7 +36,7 @@ from daybook.runs.outputs import PlannedOutput, plan_targets
 from daybook.runs.permissions import check_period, conflict_notices, refuse_workspace_files
 from daybook.runs.sandbox import SandboxPeriods, with_sandbox
 from daybook.runs.snapshot import RunSettings, RunSnapshot, new_run_id, provenance, recorded_definitions, used_resolvers
-from daybook.runs.sources import StoredPeriods, resolve_sources
+from daybook.runs.sources import StoredPeriods, absent_period_notices, resolve_sources
 from daybook.store.database.projects import ProjectVersion
 from daybook.store.process import current_process
 from daybook.store.records import Lease
@@ -243,7 +243,8 @@ def prepare_run(
     prepared = resolve_run(snapshot, plan, seen, workspace.root, hosts, periods)
     places = (output.place for output in prepared.outputs)
     refuse_workspace_files(workspace, places, is_sandboxed=sandbox is not None)
-    return replace(prepared, notices=(*notices, *prepared.notices))
+    absent = absent_period_notices(plan, prepared.snapshot.sources, periods)
+    return replace(prepared, notices=(*notices, *prepared.notices, *absent))
 
 
 def _file_below(root: Path, file: str | None) -> str | None:
