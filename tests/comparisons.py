@@ -2,13 +2,19 @@
 
 from decimal import Decimal
 
-from daybook.compare.result import BridgeResult, Cause, CauseName, ComparedRows, ComparedRun, GroupBridge
+from daybook.compare.result import BridgeResult, Cause, CauseName, CauseShare, ComparedRows, ComparedRun, GroupBridge
 
 A = ComparedRun("20260201-100000-aaaaaa", "close", 1, "2026-01")
 B = ComparedRun("20260208-100000-bbbbbb", "close", 2, "2026-01")
 ROWS = ComparedRows(40, 40, "Totals")
 ORDERS = CauseName("data", "orders", "data of orders")
 ROUNDING = CauseName("definition", "round", "30 Round (changed)")
+
+
+def shares(*amounts: str) -> tuple[CauseShare, ...]:
+    """What the orders, and then the rounding, moved in a group."""
+    causes = ((ORDERS,), (ROUNDING,))
+    return tuple(CauseShare.of(members, Decimal(amount)) for members, amount in zip(causes, amounts, strict=False))
 
 
 def a_bridge(

@@ -331,7 +331,7 @@ def report_failure(error: Exception, *, is_debug: bool, as_json: bool) -> int:
     """Show an error, with its traceback where asked for; the exit code for it."""
     from daybook.cli.terminal import echo_json, echo_note, show_error, show_failure
     from daybook.errors import DaybookError
-    from daybook.workspace.json.results import errors_as_json
+    from daybook.errors.render import findings_of
     from daybook.workspace.open_workspace import system_error
 
     if is_debug:
@@ -341,7 +341,7 @@ def report_failure(error: Exception, *, is_debug: bool, as_json: bool) -> int:
     error = system_error(error) or error
     if isinstance(error, DaybookError):
         if as_json:
-            echo_json({"errors": errors_as_json([error])})
+            echo_json({"errors": findings_of([error])})
         else:
             show_error(error)
         return WRONG_INPUT

@@ -195,13 +195,14 @@ def graph(
     With a period, every project and period is a node of its own.
     """
     from daybook.workspace.close import close_graph
-    from daybook.workspace.json.close import graph_as_json, graph_as_mermaid
 
     found = close_graph(open_workspace(context), period=period)
     _show_notices(found.notices)
     if as_json:
-        echo_json(graph_as_json(found))
+        echo_json(found)
     elif mermaid:
+        from daybook.workspace.mermaid import graph_as_mermaid
+
         echo(graph_as_mermaid(found))
     else:
         _show_graph(found)
@@ -228,12 +229,11 @@ def status(
     Without a period, all periods that have been run.
     """
     from daybook.workspace.close import close_status
-    from daybook.workspace.json.close import status_as_json
 
     found = close_status(open_workspace(context), period=period, ask=ask)
     _show_notices(found.notices)
     if as_json:
-        echo_json(status_as_json(found))
+        echo_json(found)
     else:
         show_status(found)
 
@@ -317,14 +317,13 @@ def build(
     from daybook.graph.build import BuildRequest
     from daybook.model.parameter import by_project, parse_settings
     from daybook.workspace.close import build_close, plan_close_build
-    from daybook.workspace.json.close import build_plan_as_json, done_event
 
     given = by_project(parse_settings(settings or (), "PROJECT.NAME=VALUE"))
     request = BuildRequest(period, tuple(projects or ()), only, full, keep_going, jobs, allow_empty, draft, given)
     if dry_run:
         plan = plan_close_build(open_workspace(context), request)
         _show_notices(plan.notices)
-        echo_json(build_plan_as_json(plan)) if as_json else _show_plan(plan)
+        echo_json(plan) if as_json else _show_plan(plan)
         return
     is_quiet = root_options(context).is_quiet
     watching = nullcontext(_JsonEvents()) if as_json else build_listener(is_quiet=is_quiet)
@@ -332,6 +331,8 @@ def build(
         result = build_close(workspace, request, listener=listener)
     _show_notices(result.notices)
     if as_json:
+        from daybook.workspace.build_events import done_event
+
         echo_json_line(done_event(result))
     else:
         show_build_result(result)
@@ -345,27 +346,27 @@ class _JsonEvents(BuildListener):
     """One line per event, when it happens."""
 
     def planned(self, nodes: "tuple[Node, ...]") -> None:
-        from daybook.workspace.json.close import planned_event
+        from daybook.workspace.build_events import planned_event
 
         echo_json_line(planned_event(nodes))
 
     def started(self, node: "Node", run_id: str) -> None:
-        from daybook.workspace.json.close import started_event
+        from daybook.workspace.build_events import started_event
 
         echo_json_line(started_event(node, run_id))
 
     def finished(self, result: "NodeResult") -> None:
-        from daybook.workspace.json.close import finished_event
+        from daybook.workspace.build_events import finished_event
 
         echo_json_line(finished_event(result))
 
 
 def _show_plan(plan: "BuildPlan") -> None:
     rows = []
-    for each in plan.nodes:
-        why = plan.will_run.get(each.node)
-        shown = "locked" if each.is_locked else "no, it is fresh" if why is None else "; ".join(why)
-        rows.append((each.node.project, each.node.period.identifier, shown))
+    for planned in plan.nodes:
+        node = planned.status.node
+        will_run = "; ".join(planned.why) if planned.will_run else "no, it is fresh"
+        rows.append((node.project, node.period.identifier, "locked" if planned.status.is_locked else will_run))
     if rows:
         show_table(("project", "period", "would run"), rows, fixed=(0, 1))
     _show_left_out(plan.left_out)

@@ -80,7 +80,6 @@ def diff(
     the totals of numeric columns, and the largest changes.
     """
     from daybook.compare.diff import DiffRequest
-    from daybook.workspace.json.close import diff_as_json
     from daybook.workspace.numbers import diff_runs, parse_tolerance
 
     request = DiffRequest(a, b, output, rows, split_columns(key), parse_tolerance(tolerance), limit)
@@ -88,7 +87,7 @@ def diff(
     with open_workspace_with_spark(context) as workspace, spinner("comparing rows", is_quiet=is_quiet):
         found = diff_runs(workspace, request)
     if as_json:
-        echo_json(diff_as_json(found))
+        echo_json(found)
     else:
         show_diff(found)
 
@@ -102,7 +101,7 @@ def show_diff(found: "DiffResult") -> None:
     show_runs(found.a, found.b)
     _describe_choice(found)
     rows = found.rows
-    if found.is_same and not found.only_in_a and not found.only_in_b:
+    if found.is_same and not found.only_in:
         echo(f"\nthe {rows.a:,} rows are the same")
         return
     echo(f"\n{rows.added:,} added, {rows.removed:,} removed, {rows.changed:,} changed, {rows.same:,} the same\n")
@@ -139,7 +138,7 @@ def _describe_choice(found: "DiffResult") -> None:
         if run.is_computed:
             echo_note(f"{letter} was computed again from its snapshot")
     _say_repeated(found.repeated)
-    for letter, names in (("A", found.only_in_a), ("B", found.only_in_b)):
+    for letter, names in (("A", found.only_in.a), ("B", found.only_in.b)):
         if names:
             echo_note(f"only in {letter}: {', '.join(names)}")
     for each in found.retyped:
@@ -210,7 +209,6 @@ def bridge(
     that cause's share. The shares add up to the whole difference.
     """
     from daybook.compare.bridge import BridgeRequest
-    from daybook.workspace.json.close import bridge_as_json
     from daybook.workspace.numbers import bridge_runs
 
     request = BridgeRequest(a, b, measure, output, rows, split_columns(by), split_columns(order))
@@ -218,7 +216,7 @@ def bridge(
     with open_workspace_with_spark(context) as workspace, run_listener(is_quiet=is_quiet) as listener:
         found = bridge_runs(workspace, request, listener=listener)
     if as_json:
-        echo_json(bridge_as_json(found))
+        echo_json(found)
     else:
         show_bridge(found)
 
@@ -332,7 +330,7 @@ def _show_way_on(found: "BridgeResult") -> None:
     from daybook.runs.explain.row_origins import format_keys
 
     for cause in found.causes:
-        row = next((each for each in cause.largest if each.after is not None), None)
+        row = next((each for each in cause.largest or () if each.after is not None), None)
         if row is not None and cause.explained_by is not None:
             keys = {name: None if value is None else value_text(value) for name, value in row.key.items()}
             words = ("daybook", "explain", found.b.run_id, str(cause.explained_by), *format_keys(keys))

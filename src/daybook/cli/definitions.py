@@ -45,11 +45,10 @@ def validate(
     All errors are reported at once, each with its position. Spark is not started.
     """
     from daybook.workspace.definitions import validate_definitions
-    from daybook.workspace.json.results import validation_as_json
 
     found = validate_definitions(path, workspace=root_options(context).workspace)
     if as_json:
-        echo_json(validation_as_json(found))
+        echo_json(found)
     else:
         for notice in found.notices:
             show_notice(notice)
@@ -94,12 +93,11 @@ def compile_project(
     """
     from daybook.model.parameter import parse_settings
     from daybook.workspace.definitions import compile_project
-    from daybook.workspace.json.results import compiled_as_json
 
     given = parse_settings(settings or ())
     compiled = compile_project(open_workspace(context), project, period=period, parameters=given)
     if as_json:
-        echo_json(compiled_as_json(compiled))
+        echo_json(compiled.description)
         return
     echo(compiled.text)
     for notice in compiled.notices:
@@ -130,12 +128,11 @@ def functions(
     as_json: Annotated[bool, json_option("The table as JSON.")] = False,
 ) -> None:
     """List the functions of the expression language."""
-    from daybook.workspace.json.results import function_as_json
     from daybook.workspace.reference import list_functions
 
     found = list_functions(name)
     if as_json:
-        echo_json([function_as_json(function) for function in found])
+        echo_json(found)
         return
     if name is None:
         _show_families(found)
@@ -186,7 +183,6 @@ def parse(
     """
     from daybook.errors import DaybookError, flatten, raise_all
     from daybook.model.parameter import parse_settings
-    from daybook.workspace.json.results import expression_as_json
     from daybook.workspace.reference import check_expression
 
     groups = None if group_by is None else [name.strip() for name in group_by.split(",") if name.strip()]
@@ -197,7 +193,7 @@ def parse(
         raise_all(_with_columns_hint(single) if not columns.strip() else single for single in flatten(error))
         raise
     if as_json:
-        echo_json(expression_as_json(checked))
+        echo_json(checked)
         return
     echo(f"expression  {checked.expression}")
     echo(f"type        {checked.type}")
@@ -305,7 +301,6 @@ def _test_scenarios(
     yes: bool,
 ) -> bool:
     """Whether all of them passed."""
-    from daybook.workspace.json.results import scenarios_as_json
     from daybook.workspace.scenarios import run_scenarios
 
     is_quiet = root_options(context).is_quiet
@@ -319,7 +314,7 @@ def _test_scenarios(
     if junit_xml is not None:
         junit_xml.write_text(report.junit_xml, encoding="utf-8")
     if as_json:
-        echo_json(scenarios_as_json(report))
+        echo_json(report.outcomes)
     else:
         echo(f"{len(report.results) - len(report.failed)} passed, {len(report.failed)} failed")
     if update:
@@ -346,14 +341,13 @@ def _watch(test: "Callable[[], object]", folders: "Sequence[Path]", *, is_quiet:
 def _write_new_scenario(
     context: typer.Context, project: str, run_id: str | None, out: Path | None, within: str, *, as_json: bool
 ) -> None:
-    from daybook.workspace.json.results import new_scenario_as_json
     from daybook.workspace.scenarios import new_scenario
 
     listener = _SearchLines(is_quiet=root_options(context).is_quiet)
     with open_workspace_with_spark(context) as workspace:
         made = new_scenario(workspace, project, run_id=run_id, file=out, within=within, listener=listener)
     if as_json:
-        echo_json(new_scenario_as_json(made))
+        echo_json(made)
         return
     echo(f"wrote {made.file.as_posix()}: {made.rows} rows of run {made.run_id}")
     if made.missed:

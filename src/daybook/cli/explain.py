@@ -36,7 +36,7 @@ def show_explanation(found: "OperationExplanation", *, with_leads: bool = True) 
     from daybook.runs.explain.levels import ROWS_TITLES
     from daybook.runs.explain.row_origins import format_keys
 
-    echo(f"operation {found.seq} of run {found.run_id}: {found.name} ({found.type})")
+    echo(f"operation {found.operation.seq} of run {found.run_id}: {found.operation.name} ({found.operation.type})")
     named = " and ".join(
         f"{column} is NULL" if value is None else f"{column} = {value_text(value)}"
         for column, value in found.keys.items()
@@ -50,7 +50,7 @@ def show_explanation(found: "OperationExplanation", *, with_leads: bool = True) 
             echo(_sum_sentence(each))
     if found.summary_rows is not None:
         _show_rows("what it computed", found.summary_rows)
-    _show_rows(ROWS_TITLES[found.type], found.rows)
+    _show_rows(ROWS_TITLES[found.operation.type], found.rows)
     for gap in found.gaps:
         echo_note(f"\n{gap.error.message}")
     for number, (seq, keys) in enumerate(list(found.leads.items())[:_MOST_HINTS] if with_leads else ()):
@@ -170,25 +170,22 @@ def explain(
     names = tuple(name.strip() for name in columns.split(",") if name.strip()) if columns else ()
     found = _compute_explanation(context, what, operation, keys or [], limit, depth, names, as_json=as_json)
     if as_json:
-        from daybook.workspace.json.results import number_explanation_as_json
-
-        echo_json(number_explanation_as_json(found))
+        echo_json(found)
     else:
         show_number(found)
 
 
 def _explain_code(written: str, *, as_json: bool) -> None:
-    from daybook.workspace.json.results import code_as_json
-    from daybook.workspace.reference import explain_code
+    from daybook.workspace.reference import describe_code
 
-    code = explain_code(written)
+    code = describe_code(written)
     if as_json:
-        echo_json(code_as_json(code))
+        echo_json(code)
         return
-    echo(f"[{code.code}] {code.wording}")
+    echo(f"[{code.code}] {code.message}")
     echo(f"  {code.explanation}")
-    if code.advice:
-        echo(f"  hint: {code.advice}")
+    if code.hint:
+        echo(f"  hint: {code.hint}")
 
 
 def _compute_explanation(
@@ -252,7 +249,6 @@ def lineage(
 
     Nothing is run: it follows from the operations.
     """
-    from daybook.workspace.json.close import lineage_as_json, picture_as_mermaid
     from daybook.workspace.lineage import trace_columns
 
     found = trace_columns(
@@ -261,8 +257,10 @@ def lineage(
     for each in found.notices:
         show_notice(each)
     if as_json:
-        echo_json(lineage_as_json(found))
+        echo_json(found)
     elif mermaid:
+        from daybook.workspace.mermaid import picture_as_mermaid
+
         echo(picture_as_mermaid(found.picture))
     elif not found.outputs:
         echo_note(f"nothing comes from {downstream}" if downstream else "no output is defined")

@@ -19,7 +19,6 @@ from daybook.cli.terminal import (
     show_table,
     table_width,
 )
-from daybook.workspace.json import results
 
 if TYPE_CHECKING:
     import datetime
@@ -138,7 +137,7 @@ def show_replay(result: "ReplayResult") -> None:
 def show_run_failure(failed: "RunFailedError", *, as_json: bool) -> None:
     """Why the run failed, what it had committed, and how to go on."""
     if as_json:
-        echo_json(results.run_failure_as_json(failed))
+        echo_json(failed.result)
         return
     show_error(failed.error)
     for output in failed.outputs:
@@ -231,13 +230,12 @@ def runs(
 ) -> None:
     """List runs, newest first."""
     from daybook.workspace.history import RUN_STATUSES, list_runs
-    from daybook.workspace.json.results import run_listing_as_json
 
     if status is not None and status not in RUN_STATUSES:
         raise typer.BadParameter(f"one of {', '.join(RUN_STATUSES)}", param_hint="--status")
     listed = list_runs(open_workspace(context), project=project, period=period, status=status, limit=limit, after=after)
     if as_json:
-        echo_json(run_listing_as_json(listed))
+        echo_json(listed)
         return
     if not listed.runs:
         echo_note(_no_runs_message(is_filtered=bool(project or period or status or after), meant=listed.suggestion))
@@ -309,7 +307,6 @@ def show(
     """
     from daybook.errors.error import did_you_mean
     from daybook.workspace import history
-    from daybook.workspace.json import results
 
     if kind not in _SHOWN_KINDS:
         raise typer.BadParameter(f"nothing is a {kind}; {did_you_mean(kind, _SHOWN_KINDS)}", param_hint="KIND")
@@ -318,24 +315,25 @@ def show(
     workspace = open_workspace(context)
     if kind == "run":
         run = history.show_run(workspace, identifier)
-        echo_json(results.run_details_as_json(run)) if as_json else show_run_details(run)
+        echo_json(run) if as_json else show_run_details(run)
         return
     definition = history.show_definition(workspace, kind, identifier, version)  # type: ignore[arg-type]
-    echo_json(results.definition_as_json(definition)) if as_json else _show_definition(definition)
+    echo_json(definition) if as_json else _show_definition(definition)
 
 
 def _show_definition(found: "DefinitionDetails") -> None:
-    stored, state = found.definition, found.project.state if found.project else None
-    status = _project_status(state, stored.version) if state else stored.status
-    echo(f"# {stored.kind} {stored.id}, version {stored.version} of {found.versions[-1]}, {status}")
+    state = found.project.state if found.project else None
+    status = _project_status(state, found.version) if state else found.status
+    echo(f"# {found.kind} {found.id}, version {found.version} of {found.versions[-1]}, {status}")
     if found.pin is not None:
         echo(f"# the data is {found.pin.uri} at version {found.pin.version.token}")
     for warning in state.warnings if state else ():
         echo(f"# {warning}")
-    for entry in found.history[-_SHOWN_VERSIONS:]:
+    history = found.history or ()
+    for entry in history[-_SHOWN_VERSIONS:]:
         echo(f"# {_describe_version(entry)}")
-    if len(found.history) > _SHOWN_VERSIONS:
-        echo(f"# ({len(found.history) - _SHOWN_VERSIONS} older versions: --json)")
+    if len(history) > _SHOWN_VERSIONS:
+        echo(f"# ({len(history) - _SHOWN_VERSIONS} older versions: --json)")
     echo(found.yaml, end="")
 
 

@@ -45,7 +45,6 @@ def doctor(
         _restore_store(context, as_json=as_json)
         return
     from daybook.model.settings import EngineSettings
-    from daybook.workspace.json.results import examination_as_json
     from daybook.workspace.maintenance import examine
     from daybook.workspace.spark_session import background_session
 
@@ -61,19 +60,18 @@ def doctor(
             on_finding=_ignore_finding if as_json else _show_finding,
         )
     if as_json:
-        echo_json(examination_as_json(found))
+        echo_json(found.findings)
     if not found.is_ok:
         raise typer.Exit(1)
 
 
 def _restore_store(context: typer.Context, *, as_json: bool) -> None:
-    from daybook.workspace.json.results import restoration_as_json
     from daybook.workspace.maintenance import restore_store
 
     with open_workspace_with_spark(context) as workspace:
         done = restore_store(workspace)
     if as_json:
-        echo_json(restoration_as_json(done))
+        echo_json(done)
         return
     echo(f"restored {done.backup}")
     echo(f"the damaged store is kept as {done.damaged}")
@@ -125,12 +123,11 @@ def collect_garbage(
 
     Nothing else ever removes data. What a live version or a run that is kept needs is never touched.
     """
-    from daybook.workspace.json.results import garbage_as_json
     from daybook.workspace.maintenance import apply_retention
 
     found = apply_retention(open_workspace(context), dry_run=dry_run)
     if as_json:
-        echo_json(garbage_as_json(found))
+        echo_json(found)
         return
     if not (found.runs or found.versions or found.landings or found.files):
         echo("nothing to remove")
@@ -165,12 +162,11 @@ def start(
     It listens on this machine only, answers this user only, and fits commands with the same versions, settings,
     state folder and storage variables. Other commands start Spark themselves.
     """
-    from daybook.workspace.json.results import engine_as_json
     from daybook.workspace.maintenance import start_engine
 
     found = start_engine(open_workspace(context), idle)
     if as_json:
-        echo_json(engine_as_json(found))
+        echo_json(found)
     else:
         echo(f"the engine is running: process {found.pid}, ends after {found.idle} without use")
 
@@ -202,12 +198,11 @@ def stop(
 
 def status(context: typer.Context, as_json: AsJson = False) -> None:
     """Show the engines of this user that run."""
-    from daybook.workspace.json.results import engine_as_json
     from daybook.workspace.maintenance import engine_status
 
     found = engine_status(open_workspace(context))
     if as_json:
-        echo_json({"engines": [engine_as_json(each) for each in found]})
+        echo_json({"engines": found})
     else:
         echo("\n".join(_status_text(each) for each in found) or "no engine is running")
 
@@ -257,12 +252,11 @@ def list_slices(
     as_json: AsJson = False,
 ) -> None:
     """List slices with their owner, run, rows and time."""
-    from daybook.workspace.json.results import slice_as_json
     from daybook.workspace.maintenance import list_slices as found_slices
 
     found = found_slices(open_workspace(context), table)
     if as_json:
-        echo_json([slice_as_json(each) for each in found])
+        echo_json(found)
         return
     if not found:
         echo_note("no run has written to a table with slices")
@@ -304,7 +298,6 @@ def drop(
     stay readable as they were. Who dropped the slice, when and why is recorded permanently.
     """
     from daybook.errors import DaybookError
-    from daybook.workspace.json.results import slice_drop_as_json
     from daybook.workspace.maintenance import drop_slice
     from daybook.workspace.maintenance import list_slices as found_slices
 
@@ -321,7 +314,7 @@ def drop(
                 raise typer.Exit(1)
         done = drop_slice(workspace, table, period, reason=reason or "")
     if as_json:
-        echo_json(slice_drop_as_json(done))
+        echo_json(done)
         return
     for notice in done.notices:
         show_notice(notice)
@@ -348,7 +341,6 @@ def take_over(
     any more. Who took them over, when and why is recorded permanently.
     """
     from daybook.errors import DaybookError
-    from daybook.workspace.json.results import recovery_as_json
     from daybook.workspace.maintenance import take_over_slices
 
     if not (reason or "").strip():
@@ -356,7 +348,7 @@ def take_over(
     with open_workspace_with_spark(context) as opened:
         found = take_over_slices(opened, workspace, reason=reason or "")
     if as_json:
-        echo_json(recovery_as_json(found))
+        echo_json(found)
         return
     show_recovery(found)
     echo(f"the slices of workspace {workspace} now belong to this workspace")

@@ -62,11 +62,10 @@ def periods(
     if context.invoked_subcommand is not None:
         return
     from daybook.workspace.history import list_periods
-    from daybook.workspace.json.results import period_as_json
 
     listed = list_periods(open_workspace(context), calendar=calendar, year=year, level=level)
     if as_json:
-        echo_json([period_as_json(each) for each in listed])
+        echo_json(listed)
         return
     rows = []
     for each in listed:
@@ -129,11 +128,10 @@ def history(
 ) -> None:
     """Show every change of a period's status: who, when and why."""
     from daybook.workspace.history import show_period
-    from daybook.workspace.json.results import period_as_json
 
     found = show_period(open_workspace(context), identifier, calendar=calendar)
     if as_json:
-        echo_json(period_as_json(found))
+        echo_json(found)
         return
     if not found.history:
         echo_note(f"{found.period.identifier} was never closed or locked")
@@ -152,9 +150,7 @@ add_command(app, "history", history, "daybook periods history 2026-01")
 
 
 def _show_change(context: typer.Context, change: "PeriodChange", *, as_json: bool) -> None:
-    from daybook.workspace.json.results import period_change_as_json
-
     if as_json:
-        echo_json(period_change_as_json(change))
+        echo_json(change)
     elif change.is_changed or not root_options(context).is_quiet:
         echo(f"{change.period.identifier} is {change.status}" + ("" if change.is_changed else " already"))

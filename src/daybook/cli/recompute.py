@@ -40,7 +40,6 @@ def preview(
     from daybook.model.parameter import parse_settings
     from daybook.runs.attempt.start import RunRequest
     from daybook.workspace.execution import parse_as_of
-    from daybook.workspace.json.recompute import preview_as_json
     from daybook.workspace.preview import preview_project
     from daybook.workspace.watch import repeat_on_change
 
@@ -50,7 +49,7 @@ def preview(
 
     def show() -> None:
         previewed = preview_project(workspace, request, rows=rows)
-        echo_json(preview_as_json(previewed)) if as_json else _show_preview(previewed, is_quiet=is_quiet)
+        echo_json(previewed) if as_json else _show_preview(previewed, is_quiet=is_quiet)
 
     def attempt() -> None:
         try:
@@ -129,13 +128,12 @@ def recompute(
     anything differs.
     """
     from daybook.runs.explain.row_origins import parse_keys
-    from daybook.workspace.json.recompute import recomputation_as_json
     from daybook.workspace.recomputation import recompute
 
     keys = parse_keys(rows or ())
     recomputation = recompute(open_workspace(context), run_id, keys)
     if as_json:
-        echo_json(recomputation_as_json(recomputation))
+        echo_json(recomputation)
     else:
         _show_recomputation(recomputation)
     if not recomputation.is_same:

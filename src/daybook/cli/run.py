@@ -65,7 +65,6 @@ def run(
     from daybook.runs.attempt.start import RunRequest
     from daybook.runs.result import RunFailedError
     from daybook.workspace.execution import dry_run_project, parse_as_of, run_project
-    from daybook.workspace.json.results import dry_run_as_json, range_as_json
 
     is_quiet = root_options(context).is_quiet
     parameters = parse_settings(settings or ())
@@ -82,11 +81,11 @@ def run(
     with open_workspace_with_spark(context) as workspace:
         if dry_run:
             planned = dry_run_project(workspace, request)
-            echo_json([dry_run_as_json(each) for each in planned]) if as_json else history.show_dry_runs(planned)
+            echo_json(planned) if as_json else history.show_dry_runs(planned)
             return
         with run_listener(is_quiet=is_quiet or as_json) as listener:
             result = run_project(workspace, request, listener=listener, hears_known_notices=not is_quiet)
-    echo_json(range_as_json(result)) if as_json else history.show_range(result, is_quiet=is_quiet)
+    echo_json(result.outcomes) if as_json else history.show_range(result, is_quiet=is_quiet)
     if result.failure is not None:
         raise typer.Exit(FAILED if isinstance(result.failure, RunFailedError) else WRONG_INPUT)
 
@@ -102,7 +101,6 @@ def retry(
     from daybook.cli.terminal import run_listener
     from daybook.runs.result import RunFailedError
     from daybook.workspace.execution import retry_run
-    from daybook.workspace.json.results import run_result_as_json
 
     is_quiet = root_options(context).is_quiet
     with open_workspace_with_spark(context) as workspace:
@@ -112,7 +110,7 @@ def retry(
         except RunFailedError as failed:
             history.show_run_failure(failed, as_json=as_json)
             raise typer.Exit(FAILED) from None
-    echo_json(run_result_as_json(result)) if as_json else history.show_run_result(result, is_quiet=is_quiet)
+    echo_json(result) if as_json else history.show_run_result(result, is_quiet=is_quiet)
 
 
 def replay(
@@ -127,11 +125,10 @@ def replay(
     """
     from daybook.cli.history import show_replay
     from daybook.workspace.execution import replay_run
-    from daybook.workspace.json.results import replay_as_json
 
     with open_workspace_with_spark(context) as workspace:
         result = replay_run(workspace, run_id, keep_rows=not verify)
-    echo_json(replay_as_json(result)) if as_json else show_replay(result)
+    echo_json(result) if as_json else show_replay(result)
     if verify and not result.is_same:
         raise typer.Exit(FAILED)
 
@@ -144,11 +141,10 @@ def cancel(
     It ends within seconds and leaves nothing half-written; `daybook retry` continues it.
     """
     from daybook.workspace.history import cancel_run
-    from daybook.workspace.json.results import cancellation_as_json
 
     done = cancel_run(open_workspace(context), run_id)
     if as_json:
-        echo_json(cancellation_as_json(done))
+        echo_json(done)
     else:
         echo(f"run {run_id} was asked to stop" if done.is_active else f"run {run_id} is {done.status}")
 
@@ -248,10 +244,8 @@ def plan(context: typer.Context, prune: PruneOption = False, as_json: ChangesAsJ
 
 
 def _show_or_echo(context: typer.Context, changes: "ApplyPlan", *, as_json: bool) -> None:
-    from daybook.workspace.json.results import changes_as_json
-
     if as_json:
-        echo_json(changes_as_json(changes))
+        echo_json(changes)
     else:
         show_changes(changes, is_quiet=root_options(context).is_quiet)
 
@@ -279,15 +273,13 @@ def activate(
 
     Several are checked together, against what they will register, and activated all or none.
     """
-    from daybook.workspace.json.results import activation_as_json
     from daybook.workspace.lifecycle import activate_projects
 
     if bool(projects) == all_projects or (dataset_version is not None and len(projects or ()) != 1):
         raise typer.BadParameter("name one project or several, or use --all; --dataset-version goes with one project")
     done = activate_projects(open_workspace(context), projects or (), dataset_version=dataset_version)
     if as_json:
-        shown = [activation_as_json(each) for each in done]
-        echo_json(shown[0] if len(shown) == 1 and not all_projects else shown)
+        echo_json(done[0] if len(done) == 1 and not all_projects else done)
         return
     for each in done:
         for notice in each.notices:
@@ -304,11 +296,10 @@ def activate(
 
 def deactivate(context: typer.Context, project: ProjectArgument, as_json: AsJson = False) -> None:
     """Keep a project from running until it is activated again."""
-    from daybook.workspace.json.results import deactivation_as_json
     from daybook.workspace.lifecycle import deactivate_project
 
     done = deactivate_project(open_workspace(context), project)
     if as_json:
-        echo_json(deactivation_as_json(done))
+        echo_json(done)
     else:
         echo(f"{done.project_id} is inactive" + ("" if done.is_changed else " already"))

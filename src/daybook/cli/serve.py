@@ -92,7 +92,6 @@ def report(
     The file needs no network and no script: numbers with their totals, steps, checks, differences to the run before,
     lineage, what was read, and the definition. It replaces nothing but an earlier report.
     """
-    from daybook.workspace.json.results import report_as_json
     from daybook.workspace.report import ReportRequest, write_report
 
     request = ReportRequest(run, against, differences, rows, tuple(measure or ()))
@@ -103,7 +102,7 @@ def report(
     ):
         written = write_report(workspace, request, path)
     if as_json:
-        echo_json(report_as_json(written))
+        echo_json(written)
         return
     echo(f"{written.path} ({written.size:,} bytes): {written.project_id} for {written.period}, run {written.run_id}")
     if written.compared_with is not None:

@@ -234,13 +234,13 @@ def fit_text(text: str, width: int, *, is_ascii: bool) -> str:
 
 
 def echo_json(value: Any) -> None:
-    from daybook.workspace.json.results import json_text
+    from daybook.workspace.result_json import json_text
 
     echo(json_text(value))
 
 
 def echo_json_line(value: Any) -> None:
-    from daybook.workspace.json.results import json_line
+    from daybook.workspace.result_json import json_line
 
     echo(json_line(value))
 

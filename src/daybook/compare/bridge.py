@@ -7,7 +7,7 @@ from daybook.compare.causes import find_differences, order_causes
 from daybook.compare.compared_output import ComparedOutput, choose_outputs, choose_rows, find_recorded_run
 from daybook.compare.hybrid import Hybrids, Side
 from daybook.compare.measured_state import GroupKey, HybridSources, Measure, MeasuredState, StateEngine, WrittenOutput
-from daybook.compare.result import BridgeResult, ComparedRows, GroupBridge, Number, add, subtract
+from daybook.compare.result import BridgeResult, CauseShare, ComparedRows, GroupBridge, Number, add, subtract
 from daybook.compare.walk import BridgeWalk, BridgeWay
 from daybook.errors import DaybookError, notice
 from daybook.errors.error import did_you_mean
@@ -126,7 +126,7 @@ def _groups(way: BridgeWay, by: tuple[str, ...]) -> tuple[GroupBridge, ...]:
             dict(zip(by, key, strict=True)),
             way.before.totals.get(key, zero),
             way.after.totals.get(key, zero),
-            tuple(share(key, step.total_before, step.total_after) for step in way.shown),
+            tuple(CauseShare.of(step.causes, share(key, step.total_before, step.total_after)) for step in way.shown),
         )
         for key in dict.fromkeys(key for state in states for key in state.totals)
     ]

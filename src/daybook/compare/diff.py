@@ -28,6 +28,7 @@ from daybook.compare.result import (
     DiffCounts,
     DiffResult,
     Number,
+    OneSidedColumns,
     RepeatedRowKeys,
     RetypedColumn,
     RowChange,
@@ -310,8 +311,7 @@ def diff(environment: RunEnvironment, request: DiffRequest) -> DiffResult:
         totals=found.totals,
         changes=found.changes,
         repeated=found.repeated,
-        only_in_a=only_a,
-        only_in_b=only_b,
+        only_in=OneSidedColumns(only_a, only_b),
         retyped=retyped,
         notices=_notices(a, b, key),
     )

@@ -1,13 +1,26 @@
 """The results of comparing two runs: a diff of their outputs, and a bridge that explains a total."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from daybook.errors import Notice
-from daybook.model.types import Value
+from pydantic import computed_field
+
+from daybook.model.json_fields import (
+    ExactNumber,
+    ExactValues,
+    Hidden,
+    Merged,
+    Notices,
+    OptionalExactNumber,
+    OptionalExactValues,
+    ShownAs,
+    UnlessEmpty,
+    UnlessNone,
+    is_none,
+    named,
+)
 
 # Exact where the column is; a float only for columns that are floats.
 Number: TypeAlias = int | Decimal | float
@@ -42,8 +55,8 @@ class ComparedRows:
     `name` is the operation's name; the two seqs differ where the operation was moved.
     """
 
-    seq_a: int
-    seq_b: int
+    seq_a: Annotated[int, named("a")]
+    seq_b: Annotated[int, named("b")]
     name: str
 
 
@@ -66,15 +79,26 @@ class RepeatedRowKeys:
     a: int = 0
     b: int = 0
 
+    def __bool__(self) -> bool:
+        return bool(self.a or self.b)
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnTotal:
     """`difference` is `after` less `before`; both are 0 where no row has a value."""
 
     column: str
-    before: Number
-    after: Number
-    difference: Number
+    before: ExactNumber
+    after: ExactNumber
+    difference: ExactNumber
+
+
+@dataclass(frozen=True, slots=True)
+class RowsOfKey:
+    """How many rows of each side have a key."""
+
+    a: int
+    b: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +108,17 @@ class RowChange:
     `rows_a` and `rows_b` are how many rows have the key; with more than one, numbers are sums over them.
     """
 
-    key: Mapping[str, Value]
-    before: Mapping[str, Value] | None
-    after: Mapping[str, Value] | None
-    rows_a: int = 1
-    rows_b: int = 1
+    key: ExactValues
+    before: OptionalExactValues
+    after: OptionalExactValues
+    rows_a: Hidden[int] = 1
+    rows_b: Hidden[int] = 1
+
+    @computed_field(exclude_if=is_none)  # type: ignore[prop-decorator]
+    @property
+    def rows(self) -> RowsOfKey | None:
+        """How many rows have the key, where it is more than one."""
+        return RowsOfKey(self.rows_a, self.rows_b) if max(self.rows_a, self.rows_b) > 1 else None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -102,16 +132,34 @@ class RowChange:
 @dataclass(frozen=True, slots=True)
 class RetypedColumn:
     column: str
-    type_a: str
-    type_b: str
+    type_a: Annotated[str, named("a")]
+    type_b: Annotated[str, named("b")]
+
+
+@dataclass(frozen=True, slots=True)
+class OneSidedColumns:
+    """The columns that only one side has."""
+
+    a: tuple[str, ...] = ()
+    b: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.a or self.b)
+
+
+def _run_id(run: ComparedRun) -> str:
+    return run.run_id
+
+
+RunById = Annotated[ComparedRun, ShownAs(_run_id, str)]
 
 
 @dataclass(frozen=True, slots=True)
 class DiffResult:
     """What two runs wrote, row by row; `changes` are the largest, `output` is the destination."""
 
-    a: ComparedRun
-    b: ComparedRun
+    a: RunById
+    b: RunById
     output: str
     operation: ComparedRows
     key: tuple[str, ...]
@@ -119,11 +167,10 @@ class DiffResult:
     rows: DiffCounts
     totals: tuple[ColumnTotal, ...]
     changes: tuple[RowChange, ...]
-    repeated: RepeatedRowKeys = RepeatedRowKeys()
-    only_in_a: tuple[str, ...] = ()
-    only_in_b: tuple[str, ...] = ()
-    retyped: tuple[RetypedColumn, ...] = ()
-    notices: tuple[Notice, ...] = ()
+    repeated: UnlessEmpty[Annotated[RepeatedRowKeys, named("repeated_keys")]] = RepeatedRowKeys()
+    only_in: UnlessEmpty[OneSidedColumns] = OneSidedColumns()
+    retyped: UnlessEmpty[tuple[RetypedColumn, ...]] = ()
+    notices: Notices = ()
 
     @property
     def is_same(self) -> bool:
@@ -159,12 +206,32 @@ class RowEffect:
     `rows_a` and `rows_b` are how many rows have the key; with more than one, numbers and the effect are sums over them.
     """
 
-    key: Mapping[str, Value]
-    before: Mapping[str, Value] | None
-    after: Mapping[str, Value] | None
-    effect: Number | None
-    rows_a: int = 1
-    rows_b: int = 1
+    key: ExactValues
+    before: OptionalExactValues
+    after: OptionalExactValues
+    effect: OptionalExactNumber
+    rows_a: Hidden[int] = 1
+    rows_b: Hidden[int] = 1
+
+    @computed_field(exclude_if=is_none)  # type: ignore[prop-decorator]
+    @property
+    def rows(self) -> RowsOfKey | None:
+        """How many rows have the key, where it is more than one."""
+        return RowsOfKey(self.rows_a, self.rows_b) if max(self.rows_a, self.rows_b) > 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class SwappedTogether:
+    """Causes that were swapped in one step, and why."""
+
+    together: tuple[CauseName, ...]
+    reason: str | None
+
+
+def _joined(members: tuple[CauseName, ...]) -> CauseName:
+    """The name of a step that swapped several causes; its kind is that of the first."""
+    names, labels = (member.name for member in members), (member.label for member in members)
+    return CauseName(members[0].kind, " + ".join(names), " + ".join(labels))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,13 +241,19 @@ class Cause:
     `explained_by` is an operation of B that explains single rows of the data, as `daybook explain` takes them.
     """
 
-    members: tuple[CauseName, ...]
-    share: Number
-    rows: RowCounts | None = None
-    largest: tuple[RowEffect, ...] = ()
-    reason: str | None = None
-    explained_by: int | None = None
-    repeated: RepeatedRowKeys = RepeatedRowKeys()
+    members: Merged[Annotated[tuple[CauseName, ...], ShownAs(_joined, CauseName)]]
+    share: ExactNumber
+    # The changes of data by their number, and the largest.
+    rows: UnlessNone[RowCounts | None] = None
+    largest: UnlessNone[tuple[RowEffect, ...] | None] = None
+    repeated: UnlessEmpty[Annotated[RepeatedRowKeys, named("repeated_keys")]] = RepeatedRowKeys()
+    explained_by: UnlessNone[int | None] = None
+    reason: Hidden[str | None] = None
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def swapped(self) -> Merged[SwappedTogether | None]:
+        return SwappedTogether(self.members, self.reason) if self.is_together else None
 
     @property
     def kind(self) -> CauseKind:
@@ -188,11 +261,11 @@ class Cause:
 
     @property
     def name(self) -> str:
-        return " + ".join(member.name for member in self.members)
+        return _joined(self.members).name
 
     @property
     def label(self) -> str:
-        return " + ".join(member.label for member in self.members)
+        return _joined(self.members).label
 
     @property
     def is_together(self) -> bool:
@@ -200,13 +273,35 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupBridge:
-    """The bridge of one group; `shares` are in the order of the causes."""
+class CauseShare:
+    """What a cause moved in one group."""
 
-    key: Mapping[str, Value]
-    before: Number
-    after: Number
-    shares: tuple[Number, ...]
+    kind: CauseKind
+    name: str
+    share: ExactNumber
+
+    @classmethod
+    def of(cls, members: tuple[CauseName, ...], share: Number) -> "CauseShare":
+        cause = _joined(members)
+        return cls(cause.kind, cause.name, share)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupBridge:
+    """The bridge of one group, with the causes in the order of the whole bridge."""
+
+    key: ExactValues
+    before: ExactNumber
+    after: ExactNumber
+    causes: tuple[CauseShare, ...]
+
+    @property
+    def shares(self) -> tuple[Number, ...]:
+        return tuple(cause.share for cause in self.causes)
+
+
+def _texts(names: tuple[CauseName, ...]) -> list[str]:
+    return [name.text for name in names]
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,24 +312,24 @@ class BridgeResult:
     `by` is None unless groups were asked for.
     """
 
-    a: ComparedRun
-    b: ComparedRun
+    a: RunById
+    b: RunById
     output: str
     operation: ComparedRows
     measure: str
-    before: Number
-    after: Number
-    residual: Number
-    order: tuple[CauseName, ...]
+    before: ExactNumber
+    after: ExactNumber
+    difference: ExactNumber = field(init=False, default=0)
+    residual: ExactNumber
+    order: Annotated[tuple[CauseName, ...], ShownAs(_texts, list[str])]
     causes: tuple[Cause, ...]
-    by: tuple[GroupBridge, ...] | None = None
-    notices: tuple[Notice, ...] = field(default=())
+    by: UnlessNone[tuple[GroupBridge, ...] | None] = None
+    notices: Notices = ()
     # How many times the project was computed.
-    computations: int = 0
+    computations: Hidden[int] = 0
 
-    @property
-    def difference(self) -> Number:
-        return subtract(self.after, self.before)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "difference", subtract(self.after, self.before))
 
     @property
     def is_same(self) -> bool:

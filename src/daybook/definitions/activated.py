@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 from daybook.definitions.deferred import Deferred
 from daybook.definitions.value import DatasetVersions, Definitions
 from daybook.model.dataset import Dataset
 from daybook.model.definition import DeclaredVersion
+from daybook.model.json_fields import named
 from daybook.model.project import Project
 
 
@@ -14,9 +16,9 @@ from daybook.model.project import Project
 class ProjectInput:
     """A dataset version a project was validated against; unpinned ones go on following the latest."""
 
-    dataset_id: str
+    dataset_id: Annotated[str, named("id")]
     version: int
-    is_pinned: bool
+    is_pinned: Annotated[bool, named("pinned")]
 
 
 def validated_inputs(project: Project, definitions: Definitions) -> tuple[ProjectInput, ...]:

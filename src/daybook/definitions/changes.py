@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import unified_diff
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 from daybook.definitions.dataset_fit import carry_data
 from daybook.definitions.deferred import Deferred
@@ -11,6 +11,7 @@ from daybook.definitions.value import DatasetVersions, Definitions, LatestVersio
 from daybook.errors import Notice, notice
 from daybook.model.dataset import Dataset, View
 from daybook.model.definition import DeclaredVersion, Definition, DefinitionKind, DefinitionStatus
+from daybook.model.json_fields import Hidden, ShownAs
 from daybook.model.serialization import DefinitionModel, encode_definition, to_yaml
 
 
@@ -33,6 +34,10 @@ ChangeAction = Literal["added", "new_version", "retitled", "enabled", "unchanged
 DefinitionHeads = Mapping[tuple[DefinitionKind, str], DefinitionHead]
 
 
+def _or_none(text: str) -> str | None:
+    return text or None
+
+
 @dataclass(frozen=True, slots=True)
 class DefinitionChange:
     """`version` is what the definition has afterwards; `definition` is what is written, None for a disabling.
@@ -45,9 +50,9 @@ class DefinitionChange:
     action: ChangeAction
     version: int
     previous_version: int | None
-    definition: Definition[DefinitionModel] | None
+    definition: Hidden[Definition[DefinitionModel] | None]
     # Old and new text as a unified difference, where that was asked for.
-    difference: str = ""
+    difference: Annotated[str, ShownAs(_or_none, str | None)] = ""
 
     @property
     def is_structural(self) -> bool:

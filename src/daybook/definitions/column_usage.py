@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from daybook.model.json_fields import Hidden
 from daybook.model.project import Project
 
 
@@ -13,7 +14,7 @@ class StoredColumnUsage:
     operation_seq: int
     dataset_id: str
     column: str
-    is_pinned: bool = False
+    is_pinned: Hidden[bool] = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,9 @@ from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.runs.attempt.start import RunRequest
 from daybook.runs.listener import RunListener
 from daybook.runs.result import RunResult
+from daybook.workspace.build_events import finished_event
 from daybook.workspace.close import CloseStatus, build_close, close_status
 from daybook.workspace.execution import run_project
-from daybook.workspace.json.close import bridge_as_json, finished_event, status_as_json
-from daybook.workspace.json.results import run_result_as_json
 from daybook.workspace.lifecycle import activate_project
 from daybook.workspace.numbers import bridge_runs
 from daybook.workspace.open_workspace import OpenedWorkspace
@@ -130,7 +129,7 @@ class DemoResult:
 def demo_as_json(done: DemoResult, quarter: DemoQuarter) -> dict[str, Any]:
     return {
         "workspace": str(done.folder.resolve()),
-        "runs": [run_result_as_json(result) for result in done.runs],
+        "runs": done.runs,
         "headline": [
             {
                 "account_type": line.account_type,
@@ -140,9 +139,9 @@ def demo_as_json(done: DemoResult, quarter: DemoQuarter) -> dict[str, Any]:
             }
             for line in done.headline
         ],
-        "correction": None if done.correction is None else bridge_as_json(done.correction),
+        "correction": done.correction,
         "build": [finished_event(each) for each in quarter.build.nodes],
-        "status": status_as_json(quarter.status),
+        "status": quarter.status,
     }
 
 

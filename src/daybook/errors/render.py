@@ -6,7 +6,8 @@ terminal or hide text are written as escapes.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 from unicodedata import category
 
@@ -16,17 +17,22 @@ _EXCERPT_WIDTH = 110
 
 FindingJson = Mapping[str, Any]
 
-_EMPTY_FINDING: FindingJson = {
-    "place": None,
-    "file": None,
-    "line": None,
-    "column": None,
-    "excerpt": None,
-    "used_as": None,
-    "hint": None,
-    "operation_seq": None,
-    "causes": [],
-}
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong: where, and the way out; `excerpt` is its line with a caret below."""
+
+    code: str
+    message: str
+    place: str | None = None
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+    excerpt: list[str] | None = None
+    used_as: str | None = None
+    hint: str | None = None
+    operation_seq: int | None = None
+    causes: list[dict[str, Any]] = field(default_factory=list)
 
 
 def render(error: DaybookError) -> str:
@@ -38,23 +44,32 @@ def render_notice(notice: Notice) -> str:
     return render_finding(error_to_json(notice))
 
 
-def error_to_json(finding: DaybookError | Notice) -> dict[str, Any]:
-    """One error with its causes; `excerpt` is its line with a caret below."""
-    span = finding.span
-    causes = finding.causes if isinstance(finding, DaybookError) else ()
-    return {
-        "code": finding.code,
-        "message": finding.message,
-        "place": str(span) if span else None,
-        "file": span.file if span else None,
-        "line": span.line if span else None,
-        "column": span.column if span else None,
-        "excerpt": _excerpt_lines(span) if span else None,
-        "used_as": finding.used_as if isinstance(finding, DaybookError) else None,
-        "hint": finding.hint,
-        "operation_seq": finding.operation_seq,
-        "causes": [error_to_json(cause) for cause in causes],
-    }
+def error_to_json(error: DaybookError | Notice) -> dict[str, Any]:
+    """One error with its causes."""
+    return asdict(_finding(error))
+
+
+def findings_of(errors: Iterable[DaybookError]) -> list[Finding]:
+    """Every single finding of several errors."""
+    return [_finding(single) for error in errors for single in flatten(error)]
+
+
+def _finding(error: DaybookError | Notice) -> Finding:
+    span = error.span
+    causes = error.causes if isinstance(error, DaybookError) else ()
+    return Finding(
+        code=error.code,
+        message=error.message,
+        place=str(span) if span else None,
+        file=span.file if span else None,
+        line=span.line if span else None,
+        column=span.column if span else None,
+        excerpt=_excerpt_lines(span) if span else None,
+        used_as=error.used_as if isinstance(error, DaybookError) else None,
+        hint=error.hint,
+        operation_seq=error.operation_seq,
+        causes=[error_to_json(cause) for cause in causes],
+    )
 
 
 def error_to_record(error: DaybookError) -> dict[str, Any]:
@@ -65,8 +80,9 @@ def error_to_record(error: DaybookError) -> dict[str, Any]:
 
 def findings_of_record(kept: FindingJson) -> list[dict[str, Any]]:
     """Every finding of what was kept, each with all keys of `error_to_json`, also where less is known."""
+    nothing = {name: value for name, value in asdict(Finding("", "")).items() if name not in ("code", "message")}
     first = {key: value for key, value in kept.items() if key != "others"}
-    return [{**_EMPTY_FINDING, **single} for single in (first, *kept.get("others", ()))]
+    return [{**nothing, **single} for single in (first, *kept.get("others", ()))]
 
 
 def render_finding(finding: FindingJson) -> str:

@@ -21,6 +21,7 @@ from daybook.graph.freshness import GivenParameters
 from daybook.graph.listener import BuildListener
 from daybook.graph.nodes import Edge, Node, in_order, sort_key
 from daybook.model.definition import Definition
+from daybook.model.json_fields import Hidden, Merged
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.parameter import given_values
 from daybook.model.project import Project
@@ -67,24 +68,37 @@ class NodeResult:
     before it.
     """
 
-    node: Node
+    node: Merged[Node]
     result: NodeOutcome
     run: str | None = None
     reason: str | None = None
     seconds: float = 0.0
-    is_failure: bool = False
-    waits_for: Node | None = None
-    is_not_begun: bool = False
+    is_failure: Hidden[bool] = False
+    waits_for: Hidden[Node | None] = None
+    is_not_begun: Hidden[bool] = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedNode:
+    """A node and whether it would run, with the reasons."""
+
+    status: Merged[NodeStatus]
+    will_run: bool
+    why: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class BuildPlan:
-    """The nodes in order, those that would run with the reasons, and projects that have no period in the span."""
+    """The nodes in order, and projects that have no period in the span."""
 
-    nodes: tuple[NodeStatus, ...]
-    will_run: Mapping[Node, tuple[str, ...]]
+    nodes: tuple[PlannedNode, ...]
     left_out: tuple[str, ...]
-    notices: tuple[Notice, ...] = ()
+    notices: Hidden[tuple[Notice, ...]] = ()
+
+    @property
+    def will_run(self) -> Mapping[Node, tuple[str, ...]]:
+        """The nodes that would run, with the reasons."""
+        return {planned.status.node: planned.why for planned in self.nodes if planned.will_run}
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +174,8 @@ def _planned(
             will_run[node] = tuple(f"{maker.project} {maker.period.identifier} runs" for maker in makers)
         elif request.is_full:
             will_run[node] = ("everything is run",)
-    return BuildPlan(tuple(statuses[node] for node in in_order(edges, edges)), will_run, left_out, notices)
+    nodes = (PlannedNode(statuses[node], node in will_run, will_run.get(node, ())) for node in in_order(edges, edges))
+    return BuildPlan(tuple(nodes), left_out, notices)
 
 
 def plan_drafts(definitions: LoadedWorkspace, environment: RunEnvironment, request: BuildRequest) -> BuildPlan:
@@ -182,7 +197,11 @@ def plan_drafts(definitions: LoadedWorkspace, environment: RunEnvironment, reque
             will_run[node] = tuple(f"{maker.project} {maker.period.identifier} runs" for maker in makers)
         elif request.is_full or _fresh_draft(definitions, environment, _run_request_of(request, node)) is None:
             will_run[node] = why
-    return replace(plan, will_run=will_run)
+    nodes = (
+        replace(planned, will_run=planned.status.node in will_run, why=will_run.get(planned.status.node, ()))
+        for planned in plan.nodes
+    )
+    return replace(plan, nodes=tuple(nodes))
 
 
 def _fresh_draft(definitions: LoadedWorkspace, environment: RunEnvironment, request: RunRequest) -> str | None:

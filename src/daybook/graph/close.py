@@ -29,6 +29,7 @@ from daybook.graph.nodes import (
 )
 from daybook.model.calendar import Period
 from daybook.model.definition import Definition
+from daybook.model.json_fields import Hidden, Merged
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.project import Project
 from daybook.model.serialization import encode_definition
@@ -43,12 +44,12 @@ _UNUSABLE_STATES = ("failed", "blocked")
 class NodeStatus:
     """The state of a node with the states of what it reads taken into account."""
 
-    node: Node
+    node: Merged[Node]
     state: NodeState
     is_locked: bool
     run: str | None
     reasons: tuple[str, ...] = ()
-    is_closed: bool = False
+    is_closed: Hidden[bool] = False
 
 
 class Close:

@@ -15,6 +15,7 @@ from daybook.io.location_checks import data_exists, location_exists
 from daybook.io.pins import Pin, pin_from_json
 from daybook.model.calendar import Period
 from daybook.model.dataset import ViewOf
+from daybook.model.json_fields import PeriodByName
 from daybook.model.project import Project
 from daybook.resolve.calendars.calendar import DAY, GREGORIAN, PeriodCalendar
 from daybook.resolve.calendars.periods import calendar_for, closest_slice, period_of, window_periods
@@ -34,7 +35,7 @@ class Node:
     """A project and one period of its calendar."""
 
     project: str
-    period: Period
+    period: PeriodByName
 
     @property
     def name(self) -> str:

@@ -1,12 +1,14 @@
 """Computes a run again by the second engine, and compares every cell with what the run wrote."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
+from typing import Annotated
 
 from daybook.errors import DaybookError, flatten
 from daybook.expression import CompiledExpression
 from daybook.io.stored_rows import StoredRows
+from daybook.model.json_fields import Merged, named
 from daybook.model.types import value_text
 from daybook.plan.steps import AggregateStep, AppendStep, OutputStep, Plan, Step, UpdateStep
 from daybook.recompute import ComputedOutput
@@ -26,7 +28,7 @@ _NOT_COMPARED: tuple[str, ...] = ()
 class DifferingCell:
     """A cell that the run wrote otherwise than it is computed now, and the expression that gave its column."""
 
-    cell: CellDifference
+    cell: Merged[CellDifference]
     operation_seq: int | None
     operation: str | None
     expression: str | None
@@ -39,17 +41,17 @@ class RecomputedOutput:
     operation_seq: int
     operation_id: str
     destination: str
+    is_same: bool = field(init=False, default=True)
     rows_written: int | None
     rows_computed: int
     cells: int
-    count: int
+    count: Annotated[int, named("differing_cells")]
     differences: tuple[DifferingCell, ...]
     not_compared: tuple[str, ...] = ()
     problem: str | None = None
 
-    @property
-    def is_same(self) -> bool:
-        return self.problem is None and self.count == 0
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_same", self.problem is None and self.count == 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +61,12 @@ class Recomputation:
     run_id: str
     project_id: str
     period: str
+    is_same: bool = field(init=False, default=True)
     keys: Mapping[str, str | None]
     outputs: tuple[RecomputedOutput, ...]
 
-    @property
-    def is_same(self) -> bool:
-        return all(output.is_same for output in self.outputs)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_same", all(output.is_same for output in self.outputs))
 
 
 def recompute_run(

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
 from daybook.definitions.files import definitions_of_files
 from daybook.errors import DaybookError
@@ -16,6 +17,7 @@ from daybook.io.registry import format_named, writer_for
 from daybook.io.target import SliceOwner, Target, WrittenSlice, target_at
 from daybook.model.dataset import Dataset
 from daybook.model.definition import RegisteredDataPin
+from daybook.model.json_fields import as_objects
 from daybook.model.loading.workspace import LoadedWorkspace
 from daybook.model.operation import OutputOperation, TableDestination
 from daybook.model.serialization import decode_definition
@@ -48,9 +50,9 @@ class Recovery:
     """
 
     slices: tuple[RecoveredSlice, ...]
-    dropped: tuple[tuple[str, str], ...]
-    datasets: tuple[tuple[str, int], ...]
-    unread: tuple[tuple[str, str], ...]
+    dropped: Annotated[tuple[tuple[str, str], ...], as_objects("table", "period")]
+    datasets: Annotated[tuple[tuple[str, int], ...], as_objects("id", "version")]
+    unread: Annotated[tuple[tuple[str, str], ...], as_objects("table", "reason")]
     inactive: tuple[str, ...] = ()
 
 

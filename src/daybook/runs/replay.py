@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from pydantic import computed_field
 from pyspark.sql import SparkSession
 
 from daybook.engine.pipeline import OutputFrame, Pipeline
@@ -45,6 +46,7 @@ class ReplayResult:
     period: str
     outputs: tuple[ReplayedOutput, ...]
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def is_same(self) -> bool:
         return all(output.is_same for output in self.outputs)

@@ -2,11 +2,14 @@
 
 import datetime
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, assert_never
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Annotated, Literal, assert_never
 
-from daybook.errors import DaybookError, Notice
+from pydantic import computed_field
+
+from daybook.errors import DaybookError
 from daybook.model.definition import TableVersion
+from daybook.model.json_fields import Hidden, Notices, OneError, named
 from daybook.store.records import FinalStatus, OperationResult, RunStatus
 
 if TYPE_CHECKING:
@@ -31,6 +34,7 @@ class OutputResult:
     table_version: TableVersion | None = None
     is_repeat: bool = False
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def delta_version(self) -> int | None:
         """The number of the version that the output made, in formats that number theirs."""
@@ -48,8 +52,26 @@ class SliceRead:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedOperation(OperationResult):
+    """What one operation of a run did, under its name in the project."""
+
+    name: str = ""
+
+
+def name_operations(operations: Iterable[OperationResult], names: Mapping[int, str]) -> tuple[NamedOperation, ...]:
+    """Reading the input has no name of its own."""
+    return tuple(
+        NamedOperation(
+            **{each.name: getattr(operation, each.name) for each in fields(OperationResult)},
+            name=names.get(operation.seq, operation.type),
+        )
+        for operation in operations
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class RunResult:
-    """A finished run with what each operation did; `names` are the operations' names by seq."""
+    """A finished run with what each operation did."""
 
     run_id: str
     project_id: str
@@ -59,17 +81,31 @@ class RunResult:
     status: RunStatus
     is_draft: bool
     sandbox: str | None
-    operations: tuple[OperationResult, ...]
-    names: Mapping[int, str]
-    outputs: tuple[OutputResult, ...]
-    notices: tuple[Notice, ...]
-    duration_ms: int
-    # Of drafts in the sandbox.
-    slices: tuple[SliceRead, ...] = ()
     # The value of every parameter of the project, as text.
-    parameters: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, str]
+    duration_ms: int
+    operations: tuple[NamedOperation, ...]
+    outputs: tuple[OutputResult, ...]
+    notices: Notices
     # How many warnings about the project its operations accept.
     accepted: int = 0
+    # Of drafts in the sandbox.
+    slices: Hidden[tuple[SliceRead, ...]] = ()
+
+    @property
+    def names(self) -> Mapping[int, str]:
+        """The operations' names by seq."""
+        return {operation.seq: operation.name for operation in self.operations}
+
+
+@dataclass(frozen=True, slots=True)
+class RunFailure:
+    """A run that did not complete: why, and what it had committed by then."""
+
+    run_id: str
+    status: FinalStatus
+    error: Annotated[OneError, named("errors")]
+    outputs: tuple[OutputResult, ...]
 
 
 class RunFailedError(Exception):
@@ -83,6 +119,10 @@ class RunFailedError(Exception):
         self.status = status
         self.error = error
         self.outputs = outputs
+
+    @property
+    def result(self) -> RunFailure:
+        return RunFailure(self.run_id, self.status, self.error, self.outputs)
 
     def _render_traceback_(self) -> list[str]:
         """What a notebook shows instead of a traceback."""

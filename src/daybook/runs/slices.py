@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -19,6 +20,7 @@ from daybook.io.target import WrittenSlice
 from daybook.io.writer import Commit
 from daybook.model.dataset import Dataset
 from daybook.model.definition import TableVersion
+from daybook.model.json_fields import Hidden, Merged, ShownAs, as_objects, named
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.operation import LocationDestination, TableDestination
 from daybook.model.serialization import decode_definition
@@ -50,14 +52,14 @@ class SliceEntry:
     table: str
     location: str
     period: str
-    project_id: str | None
-    operation_id: str | None
-    run_id: str
+    project_id: Annotated[str | None, named("project")]
+    operation_id: Annotated[str | None, named("operation")]
+    run_id: Annotated[str, named("run")]
     rows: int | None
     written_at: datetime.datetime | None
     # Ids of datasets that were registered from the table.
     datasets: tuple[str, ...]
-    stored: Slice
+    stored: Hidden[Slice]
 
     @property
     def names(self) -> Iterator[str]:
@@ -66,13 +68,27 @@ class SliceEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class SliceName:
+    """A slice of a table, and the run that wrote it."""
+
+    table: str
+    location: str
+    period: str
+    run: str
+
+
+def _slice_name(entry: SliceEntry) -> SliceName:
+    return SliceName(entry.table, entry.location, entry.period, entry.run_id)
+
+
+@dataclass(frozen=True, slots=True)
 class SliceDrop:
     """A slice that was removed, and the versions of datasets that were registered because of it."""
 
-    slice: SliceEntry
+    slice: Merged[Annotated[SliceEntry, ShownAs(_slice_name, SliceName)]]
     rows: int
-    datasets: tuple[tuple[str, int], ...]
-    notices: tuple[Notice, ...] = ()
+    datasets: Annotated[tuple[tuple[str, int], ...], as_objects("id", "version")]
+    notices: Hidden[tuple[Notice, ...]] = ()
 
 
 def list_slices(transaction: Transaction) -> tuple[SliceEntry, ...]:

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from pydantic import computed_field
+
 from daybook.model.calendar import PeriodStatus
 from daybook.model.definition import DefinitionKind, RegisteredDataPin, TableVersion
+from daybook.model.json_fields import Hidden
 from daybook.store.process import ProcessIdentity
 
 ProjectStatus = Literal["draft", "active", "inactive", "conflict"]
@@ -67,6 +70,11 @@ class RunRecord:
     def is_active(self) -> bool:
         return self.status in ("queued", "running")
 
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def duration_ms(self) -> int | None:
+        return None if self.duration is None else milliseconds(self.duration)
+
     @property
     def duration(self) -> datetime.timedelta | None:
         """How long the user waited for the last attempt, Spark's start included."""
@@ -103,6 +111,12 @@ class OutputCommit:
     details: Mapping[str, Any] = field(default_factory=dict)
     # Set by the store.
     committed_at: datetime.datetime | None = None
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def delta_version(self) -> int | None:
+        """The number of the table's version, in formats that number theirs."""
+        return self.table_version.number if self.table_version else None
 
     @property
     def table(self) -> "SliceTable":
@@ -225,9 +239,9 @@ class VersionEntry:
 
 @dataclass(frozen=True, slots=True)
 class ProjectState:
-    project_id: str
-    status: ProjectStatus
-    latest_version: int
+    project_id: Hidden[str]
+    status: Hidden[ProjectStatus]
+    latest_version: Hidden[int]
     active_version: int | None
     conflict: Mapping[str, Any] | None
     warnings: tuple[str, ...]

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from daybook.errors import DaybookError
 from daybook.errors.render import printable
 from daybook.graph.listener import BuildListener
+from daybook.model.json_fields import named
 from daybook.runs.listener import RunListener
 from daybook.runs.result import RunFailedError
 from daybook.store.records import Action
@@ -100,9 +101,9 @@ class Work:
 class ActionResult:
     """`run_id` leads to the run that was begun or changed; `changed` is False where it was so before."""
 
-    name: ActionName
+    name: Annotated[ActionName, named("action")]
     subject: str
-    run_id: str | None = None
+    run_id: Annotated[str | None, named("run")] = None
     changed: bool = True
 
 

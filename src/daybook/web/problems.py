@@ -3,6 +3,7 @@
 import logging
 import secrets
 from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -10,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from daybook.errors import DaybookError
-from daybook.errors.render import escape_json
+from daybook.errors.render import Finding, findings_of
 from daybook.workspace.open_workspace import system_error
 
 API = "/api/v1"
@@ -52,19 +53,23 @@ def status_of(error: DaybookError) -> int:
     return 409 if error.code.partition("_")[0] in _STATE_FAMILIES else 400
 
 
-def problem_as_json(error: DaybookError, status: int, instance: str) -> dict[str, Any]:
-    """As RFC 9457 has it, with all findings as `--json` prints them."""
-    from daybook.workspace.json.results import errors_as_json
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """An error as RFC 9457 has it; `errors` has every finding, as `--json` prints them."""
 
-    return {
-        "type": f"{API}/errors/{error.code}",
-        "title": error.message,
-        "status": status,
-        "detail": error.hint,
-        "instance": instance,
-        "code": error.code,
-        "errors": errors_as_json([error]),
-    }
+    type: str
+    title: str
+    status: int
+    detail: str | None
+    instance: str
+    code: str
+    errors: list[Finding]
+
+
+def describe_problem(error: DaybookError, status: int, instance: str) -> Problem:
+    return Problem(
+        f"{API}/errors/{error.code}", error.message, status, error.hint, instance, error.code, findings_of([error])
+    )
 
 
 class ProblemResponse(JSONResponse):
@@ -89,10 +94,8 @@ def answer_problem(request: Request, error: DaybookError) -> Response:
     if status == 429:
         headers["Retry-After"] = str(error.parameters.get("seconds", 60))
     if is_api(request.url.path) or not hasattr(request.app.state, "templates"):
-        return ProblemResponse(problem_as_json(error, status, request.url.path), status, headers)
-    from daybook.workspace.json.results import errors_as_json
-
-    findings = errors_as_json([error])
+        return ProblemResponse(describe_problem(error, status, request.url.path), status, headers)
+    findings = findings_of([error])
     page: Response = request.app.state.templates.page(
         request, "problem.html", http_status=status, headers=headers, title=error.message, findings=findings
     )
@@ -171,14 +174,12 @@ class Failures:
 
 def json_bytes(value: Any) -> bytes:
     """A result as the command line prints it."""
-    from daybook.workspace.json.results import json_text
+    from daybook.workspace.result_json import json_text
 
     return json_text(value).encode("utf-8", "replace")
 
 
 def event_text(value: Any) -> str:
-    import json
+    from daybook.workspace.result_json import json_line
 
-    from daybook.workspace.json.results import plain
-
-    return escape_json(json.dumps(plain(value), ensure_ascii=False))
+    return json_line(value)

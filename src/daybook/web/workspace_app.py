@@ -7,7 +7,7 @@ from fastapi.exceptions import RequestValidationError
 
 # Imported here, so that the first page does not wait for what all pages use.
 import daybook.workspace.close
-import daybook.workspace.json.close  # noqa: F401
+import daybook.workspace.result_json  # noqa: F401
 from daybook.runs.result import RunFailedError
 from daybook.web import pages
 from daybook.web.access import Access
@@ -48,7 +48,7 @@ def create_api(served: Served) -> FastAPI:
     app.state.served = served
     for router in api.ROUTERS:
         app.include_router(router, prefix=API)
-    app.openapi = partial(describe, app)  # type: ignore[method-assign]
+    app.openapi = partial(describe, app, api.ROUTERS)  # type: ignore[method-assign]
     return app
 
 

@@ -1,11 +1,12 @@
 """The close: its graph, the state of every node, and the build of what is not fresh."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from daybook.errors import DaybookError, Notice, notice
 from daybook.graph.close import Close, NodeStatus, read_close
 from daybook.graph.listener import BuildListener
+from daybook.model.json_fields import Hidden, UnlessNone, named
 from daybook.model.loading import LoadedWorkspace
 from daybook.resolve.project_files import files_with_errors
 from daybook.workspace.open_workspace import OpenedWorkspace
@@ -19,15 +20,15 @@ if TYPE_CHECKING:
 class GraphEdge:
     """`maker` writes what `reader` reads as `dataset`; both are a project, or `project@period`."""
 
-    maker: str
-    reader: str
+    maker: Annotated[str, named("from")]
+    reader: Annotated[str, named("to")]
     dataset: str
 
 
 @dataclass(frozen=True, slots=True)
 class GraphNode:
     project: str
-    period: str | None = None
+    period: UnlessNone[str | None] = None
 
     @property
     def name(self) -> str:
@@ -40,7 +41,7 @@ class CloseGraphResult:
 
     nodes: tuple[GraphNode, ...]
     edges: tuple[GraphEdge, ...]
-    notices: tuple[Notice, ...] = ()
+    notices: Hidden[tuple[Notice, ...]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +49,8 @@ class CloseStatus:
     """The state of every node; `left_out` are projects without a period inside of what was asked for."""
 
     nodes: tuple[NodeStatus, ...]
-    left_out: tuple[str, ...] = ()
-    notices: tuple[Notice, ...] = ()
+    left_out: Hidden[tuple[str, ...]] = ()
+    notices: Hidden[tuple[Notice, ...]] = ()
 
     @property
     def projects(self) -> tuple[str, ...]:

@@ -1,13 +1,14 @@
 """Checks definitions, compiles a project and describes its plan, writes JSON Schemas; never starts Spark."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Annotated, Any, assert_never
 
 from daybook.definitions.files import definitions_of_files
 from daybook.errors import DaybookError, Notice, raise_all
 from daybook.expression import CompiledExpression, Constants, cast_sql
+from daybook.model.json_fields import Errors, Notices, named
 from daybook.model.loading.definitions import read_definitions, read_text
 from daybook.model.loading.workspace import WORKSPACE_FILE, find_workspace, load_settings, read_workspace
 from daybook.model.operation import TableDestination
@@ -43,17 +44,17 @@ if TYPE_CHECKING:
 class ValidationResult:
     """How many definitions were checked, and everything that was found in them."""
 
-    definition_count: int
-    errors: tuple[DaybookError, ...] = ()
-    notices: tuple[Notice, ...] = ()
+    is_ok: Annotated[bool, named("ok")] = field(init=False, default=True)
+    definition_count: Annotated[int, named("definitions")]
+    errors: Errors = ()
+    notices: Notices = ()
     # How many warnings operations accept.
     accepted: int = 0
     # The files that define nothing.
     skipped: tuple[Path, ...] = ()
 
-    @property
-    def is_ok(self) -> bool:
-        return not self.errors
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_ok", not self.errors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,11 @@ class CompiledProject:
     @property
     def notices(self) -> tuple[Notice, ...]:
         return self.plan.notices
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """The steps as data that JSON can hold."""
+        return describe_plan(self.plan, self.constants)
 
     @property
     def text(self) -> str:

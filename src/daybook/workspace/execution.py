@@ -2,13 +2,15 @@
 
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 from daybook.definitions.files import definitions_of_files
-from daybook.errors import DaybookError, Notice, notice
+from daybook.errors import DaybookError, notice
 from daybook.graph.close import read_close
 from daybook.graph.dependencies import derive_graph
 from daybook.graph.nodes import Node
+from daybook.model.json_fields import Notices, OneError, named
 from daybook.model.loading import LoadedWorkspace
 from daybook.runs.attempt.execution import check_runs, execute_run, prepare_runs, retry
 from daybook.runs.attempt.start import PreparedRun, RunRequest, check_request
@@ -17,8 +19,15 @@ from daybook.runs.explain import levels
 from daybook.runs.explain.levels import NumberExplanation, OperationExplanation, RowsQuestion, explain
 from daybook.runs.listener import ListenerWithout, RunListener
 from daybook.runs.replay import ReplayResult, replay
-from daybook.runs.result import RunFailedError, RunResult
+from daybook.runs.result import RunFailedError, RunFailure, RunResult
 from daybook.workspace.open_workspace import OpenedWorkspace
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedRun:
+    """A run that did not begin."""
+
+    error: Annotated[OneError, named("errors")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +40,17 @@ class RangeResult:
     @property
     def is_ok(self) -> bool:
         return self.failure is None
+
+    @property
+    def outcomes(self) -> tuple[RunResult | RunFailure | RefusedRun, ...]:
+        """One for each run that completed, and what ended the range."""
+        match self.failure:
+            case None:
+                return self.completed
+            case RunFailedError():
+                return (*self.completed, self.failure.result)
+            case refused:
+                return (*self.completed, RefusedRun(refused))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +71,7 @@ class DryRunOutput:
 
     operation_seq: int
     destination: str
-    target: str
+    target: Annotated[str, named("place")]
     format: str
     mode: str
     columns: tuple[str, ...]
@@ -67,10 +87,10 @@ class DryRun:
     as_of: datetime.date
     is_draft: bool
     sandbox: str | None
+    parameters: Mapping[str, str]
     sources: tuple[DryRunSource, ...]
     outputs: tuple[DryRunOutput, ...]
-    notices: tuple[Notice, ...]
-    parameters: Mapping[str, str] = field(default_factory=dict)
+    notices: Notices
 
 
 def run_project(
@@ -237,8 +257,8 @@ def _dry_run(prepared: PreparedRun) -> DryRun:
         snapshot.as_of,
         snapshot.settings.is_draft,
         snapshot.settings.sandbox,
+        snapshot.parameters,
         tuple(sources),
         tuple(outputs),
         prepared.notices,
-        snapshot.parameters,
     )

@@ -1,10 +1,13 @@
 """Lists runs and periods, shows a run or a definition from the store, cancels a run, and closes or reopens periods."""
 
+import datetime
 import difflib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
+
+from pydantic import computed_field
 
 from daybook.definitions.activated import ProjectInput
 from daybook.definitions.column_usage import StoredColumnUsage
@@ -12,24 +15,25 @@ from daybook.definitions.files import definitions_of_files
 from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, findings_of_record
 from daybook.errors.error import closest_match
+from daybook.errors.render import Finding
 from daybook.model.calendar import Period, PeriodStatus
-from daybook.model.definition import DEFINITION_KINDS, SANDBOX_PREFIX, DefinitionKind, RegisteredDataPin
+from daybook.model.definition import DEFINITION_KINDS, SANDBOX_PREFIX, DefinitionKind, RegisteredDataPin, TableVersion
+from daybook.model.json_fields import DescribedAs, Hidden, Merged, PeriodByName, ShownAs, UnlessNone, named
 from daybook.model.loading.workspace import read_workspace
 from daybook.model.serialization import decode_definition, to_yaml
 from daybook.resolve.calendars.calendar import PeriodCalendar
 from daybook.resolve.calendars.periods import calendar_for, level_position, nearest_period, period_of
+from daybook.runs.result import NamedOperation, name_operations
 from daybook.store.database.periods import EffectiveStatus
 from daybook.store.database.runs import format_page_mark, is_page_mark
 from daybook.store.records import (
     Action,
-    OperationResult,
     OutputCommit,
     ProjectState,
     RunFilter,
     RunRecord,
     RunStatus,
     StatusChange,
-    StoredDefinition,
     VersionEntry,
 )
 from daybook.store.store import Transaction
@@ -43,8 +47,8 @@ class RunListing:
     """Newest first; `next_page` continues the list, `suggestion` is a known project or period close to a wrong one."""
 
     runs: tuple[RunRecord, ...]
-    next_page: str | None
-    suggestion: str | None = None
+    next_page: Annotated[str | None, named("next")]
+    suggestion: Hidden[str | None] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +60,24 @@ class SourceRead:
     locations: tuple[str, ...]
 
 
+def _operation_names(snapshot: Mapping[str, Any]) -> Mapping[int, str]:
+    return {operation["seq"]: operation["name"] for operation in snapshot["project"]["operations"]}
+
+
 @dataclass(frozen=True, slots=True)
 class RunDetails:
-    """A run with what it did and committed; `snapshot_text` is the JSON text that was stored at its creation."""
+    """A run with what it did and committed, and why it did not complete, one JSON object per error.
 
-    record: RunRecord
-    operations: tuple[OperationResult, ...]
+    `snapshot_text` is the JSON text that was stored at its creation.
+    """
+
+    record: Merged[RunRecord]
+    errors: Annotated[tuple[Mapping[str, Any], ...], ShownAs(list, list[DescribedAs[Finding]])]
+    operations: tuple[NamedOperation, ...]
     commits: tuple[OutputCommit, ...]
-    snapshot_text: str
+    snapshot_text: Hidden[str]
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def snapshot(self) -> Mapping[str, Any]:
         found: Mapping[str, Any] = json.loads(self.snapshot_text)
@@ -72,7 +85,7 @@ class RunDetails:
 
     @property
     def operation_names(self) -> Mapping[int, str]:
-        return {operation["seq"]: operation["name"] for operation in self.snapshot["project"]["operations"]}
+        return _operation_names(self.snapshot)
 
     @property
     def sources(self) -> tuple[SourceRead, ...]:
@@ -86,40 +99,52 @@ class RunDetails:
             for source in self.snapshot["sources"]
         )
 
-    @property
-    def errors(self) -> tuple[Mapping[str, Any], ...]:
-        """Why it did not complete, as JSON objects."""
-        return tuple(findings_of_record(self.record.error)) if self.record.error else ()
-
 
 @dataclass(frozen=True, slots=True)
 class ProjectDetails:
     """Status of a project, and what the shown version reads."""
 
-    state: ProjectState
-    inputs: tuple[ProjectInput, ...]
-    usage: tuple[StoredColumnUsage, ...]
+    state: Merged[ProjectState]
+    inputs: Annotated[tuple[ProjectInput, ...], named("datasets")]
+    usage: Annotated[tuple[StoredColumnUsage, ...], named("column_usage")]
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredData:
+    """Where the data of a dataset version is, and at which version."""
+
+    uri: str
+    table_version: TableVersion
+    delta_version: int | None
+
+
+def _show_data(pin: RegisteredDataPin) -> RegisteredData:
+    return RegisteredData(pin.uri, pin.version, pin.version.number)
 
 
 @dataclass(frozen=True, slots=True)
 class DefinitionDetails:
     """One version of a definition; `project` is set for projects, `pin` for registered data at a fixed version."""
 
-    definition: StoredDefinition
+    kind: DefinitionKind
+    id: str
+    version: int
     versions: tuple[int, ...]
-    project: ProjectDetails | None = None
-    pin: RegisteredDataPin | None = None
-    history: tuple[VersionEntry, ...] = ()
-
-    @property
-    def status(self) -> str:
-        return self.project.state.status if self.project else self.definition.status
+    status: str
+    created_at: datetime.datetime
+    workspace: str | None
+    body: Annotated[str, ShownAs(json.loads, dict[str, Any]), named("definition")]
+    is_latest: Hidden[bool]
+    name: Hidden[str]
+    project: Merged[ProjectDetails | None] = None
+    # Of datasets.
+    history: UnlessNone[tuple[VersionEntry, ...] | None] = None
+    pin: UnlessNone[Annotated[RegisteredDataPin | None, ShownAs(_show_data, RegisteredData), named("data")]] = None
 
     @property
     def yaml(self) -> str:
         """A text that loads again."""
-        stored = self.definition
-        return to_yaml(stored.kind, decode_definition(stored.kind, stored.body))
+        return to_yaml(self.kind, decode_definition(self.kind, self.body))
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,11 +204,13 @@ def list_runs(
 def show_run(workspace: OpenedWorkspace, run_id: str) -> RunDetails:
     with workspace.open_store_or_empty() as store, store.read() as transaction:
         run_id = transaction.runs.id_of(run_id)
+        record, snapshot = transaction.runs.shown(run_id), transaction.runs.snapshot(run_id)
         return RunDetails(
-            transaction.runs.shown(run_id),
-            transaction.outcomes.operations(run_id),
+            record,
+            tuple(findings_of_record(record.error)) if record.error else (),
+            name_operations(transaction.outcomes.operations(run_id), _operation_names(json.loads(snapshot))),
             transaction.outcomes.commits(run_id),
-            transaction.runs.snapshot(run_id),
+            snapshot,
         )
 
 
@@ -194,21 +221,31 @@ def show_definition(
     with workspace.open_store_or_empty() as store, store.read() as transaction:
         stored = transaction.definitions.get(kind, identifier, version)
         versions = transaction.definitions.versions(kind, identifier)
-        match kind:
-            case "project":
-                projects = transaction.projects
-                project = ProjectDetails(
-                    projects.get(identifier),
-                    projects.inputs(identifier, stored.version),
-                    projects.usage(identifier, stored.version),
-                )
-                return DefinitionDetails(stored, versions, project)
-            case "dataset":
-                pin = transaction.definitions.pin(identifier, stored.version)
-                history = transaction.definitions.history(kind, identifier)
-                return DefinitionDetails(stored, versions, pin=pin, history=history)
-            case _:
-                return DefinitionDetails(stored, versions)
+        project, pin, history = None, None, None
+        if kind == "project":
+            project = ProjectDetails(
+                transaction.projects.get(identifier),
+                transaction.projects.inputs(identifier, stored.version),
+                transaction.projects.usage(identifier, stored.version),
+            )
+        elif kind == "dataset":
+            pin = transaction.definitions.pin(identifier, stored.version)
+            history = transaction.definitions.history(kind, identifier)
+    return DefinitionDetails(
+        kind=kind,
+        id=stored.id,
+        version=stored.version,
+        versions=versions,
+        status=project.state.status if project else stored.status,
+        created_at=stored.created_at,
+        workspace=stored.workspace,
+        body=stored.body,
+        is_latest=stored.is_latest,
+        name=stored.name,
+        project=project,
+        history=history,
+        pin=pin,
+    )
 
 
 def list_definitions(workspace: OpenedWorkspace) -> tuple[DefinitionSummary, ...]:
@@ -274,8 +311,8 @@ def _suggest_filter(transaction: Transaction, project: str | None, period: str |
 class PeriodListing:
     """A period with the status that counts for it, its own or that of a period around it."""
 
-    period: Period
-    status: EffectiveStatus
+    period: Merged[Period]
+    status: Merged[EffectiveStatus]
     history: tuple[StatusChange, ...] = ()
 
     @property
@@ -287,9 +324,9 @@ class PeriodListing:
 class PeriodChange:
     """`is_changed` is False when the period had the status before."""
 
-    period: Period
+    period: Annotated[PeriodByName, named("identifier")]
     status: PeriodStatus
-    is_changed: bool
+    is_changed: Annotated[bool, named("changed")]
 
 
 def list_periods(

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
 from daybook.definitions.changes import DefinitionChange
 from daybook.definitions.files import definitions_of_files
@@ -11,6 +12,7 @@ from daybook.errors import DaybookError, Notice
 from daybook.graph.column_lineage import find_touched_columns, ways_before
 from daybook.graph.dependencies import derive_graph
 from daybook.model.definition import Definition
+from daybook.model.json_fields import named
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.project import Project
 from daybook.model.source_map import SourceMap
@@ -28,7 +30,7 @@ class Deactivation:
     """`is_changed` is False when the project was inactive before."""
 
     project_id: str
-    is_changed: bool
+    is_changed: Annotated[bool, named("changed")]
 
 
 def plan_changes(workspace: OpenedWorkspace, *, prune: bool = False) -> ApplyPlan:

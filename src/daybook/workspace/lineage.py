@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
 
 from daybook.errors import DaybookError, Notice, notice
 from daybook.errors.error import did_you_mean
 from daybook.graph.column_lineage import CloseLineage, WrittenColumn, read_close_lineage
+from daybook.model.json_fields import Hidden, ShownAs, named
 from daybook.model.project import target_name
 from daybook.model.types import SYSTEM_COLUMNS
 from daybook.plan.lineage import (
@@ -98,8 +99,8 @@ class _Drawing:
             target = self._numbers[key]
             lineage = self._close.project(key[0])
             for source, how in _shown_sources(lineage, key[1]):
-                for named in self._resolved(lineage, source):
-                    self._edges[PictureEdge(self._number(named), target, how)] = None
+                for origin in self._resolved(lineage, source):
+                    self._edges[PictureEdge(self._number(origin), target, how)] = None
         return LineagePicture(tuple(self._nodes), tuple(self._edges))
 
     def _number(self, key: _Key) -> int:
@@ -187,12 +188,51 @@ class LineageOutput:
 
 
 @dataclass(frozen=True, slots=True)
+class LineageInput:
+    """An input of a written column, and the operations on the way."""
+
+    dataset: str
+    column: str
+    kind: InputKind
+    how: How
+    operations: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenColumnLineage:
+    """A written column with its project, the seq of its output, and its inputs."""
+
+    project: str
+    output: int
+    column: str
+    inputs: tuple[LineageInput, ...]
+
+
+def _written_columns(outputs: tuple[LineageOutput, ...]) -> list[WrittenColumnLineage]:
+    return [
+        WrittenColumnLineage(
+            output.project_id,
+            output.seq,
+            column.column,
+            tuple(
+                LineageInput(read.dataset_id, read.column, read.kind, read.how, read.operations)
+                for read in column.inputs
+            ),
+        )
+        for output in outputs
+        for column in output.columns
+    ]
+
+
+@dataclass(frozen=True, slots=True)
 class LineageResult:
     """The outputs that were asked for; `picture` is the same as nodes and edges, operations included."""
 
-    outputs: tuple[LineageOutput, ...]
-    picture: LineagePicture
-    notices: tuple[Notice, ...] = ()
+    outputs: Annotated[
+        tuple[LineageOutput, ...], ShownAs(_written_columns, list[WrittenColumnLineage]), named("columns")
+    ]
+    picture: Hidden[LineagePicture]
+    notices: Hidden[tuple[Notice, ...]] = ()
 
 
 def trace_columns(

@@ -6,8 +6,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from pydantic import computed_field
+
+from daybook.engine.java.warm_folder import WarmUpProgress
 from daybook.errors import DaybookError
 from daybook.io.location_checks import location_identity
+from daybook.model.json_fields import Merged
 from daybook.model.loading.workspace import read_workspace
 from daybook.model.settings import EngineSettings
 from daybook.resolve.checks import structural_errors
@@ -34,7 +38,6 @@ from daybook.workspace.spark_session import engines_of
 
 if TYPE_CHECKING:
     from daybook.engine.java.warm_engines import EngineState
-    from daybook.engine.java.warm_folder import WarmUpProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,7 @@ class StoreRestoration:
 
     backup: str
     damaged: str
-    recovery: Recovery
+    recovery: Merged[Recovery]
 
 
 def restore_store(workspace: OpenedWorkspace) -> StoreRestoration:
@@ -164,8 +167,9 @@ class EngineStatus:
     idle: str
     is_used: bool
     differences: tuple[str, ...]
-    warm_up: "WarmUpProgress | None" = None
+    warm_up: WarmUpProgress | None = None
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def is_fit(self) -> bool:
         return not self.differences

@@ -4,9 +4,10 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
+from pydantic import computed_field
 
 from daybook.compare.bridge import BridgeRequest, bridge
 from daybook.compare.diff import DiffRequest, diff
@@ -22,6 +23,7 @@ from daybook.io.stored_rows import (
     comparisons_of,
     type_conditions,
 )
+from daybook.model.json_fields import ExactRows, Hidden, ShownAs
 from daybook.model.types import SYSTEM_COLUMNS, ColumnType, DecimalType, FloatType, IntegerType, Value
 from daybook.pictures.texts import Negatives
 from daybook.pictures.waterfall import Share, draw_waterfall
@@ -72,7 +74,7 @@ class NumbersRequest:
 @dataclass(frozen=True, slots=True)
 class NumberColumn:
     name: str
-    type: ColumnType
+    type: Annotated[ColumnType, ShownAs(str, str)]
 
     @property
     def is_number(self) -> bool:
@@ -87,6 +89,10 @@ class NumberColumn:
         return comparisons_of(self.type)
 
 
+def _show_totals(totals: Mapping[str, Total | None] | None) -> dict[str, Any] | None:
+    return None if totals is None else dict(totals)
+
+
 @dataclass(frozen=True, slots=True)
 class NumbersPage:
     """One page of an output: `count` of its `rows_written` rows fulfil the conditions; totals are exact sums of those.
@@ -99,13 +105,19 @@ class NumbersPage:
     period: str
     output: OutputResult
     columns: tuple[NumberColumn, ...]
-    rows: tuple[tuple[Value, ...], ...]
+    where: tuple[RowCondition, ...]
+    sort: tuple[RowOrder, ...]
     offset: int
     limit: int
     count: int
-    totals: Mapping[str, Total | None] | None
-    where: tuple[RowCondition, ...] = ()
-    sort: tuple[RowOrder, ...] = ()
+    totals: Annotated[Mapping[str, Total | None] | None, ShownAs(_show_totals, dict[str, Any] | None)]
+    rows: Hidden[tuple[tuple[Value, ...], ...]]
+
+    @computed_field(alias="rows")  # type: ignore[prop-decorator]
+    @property
+    def rows_by_column(self) -> ExactRows:
+        names = [column.name for column in self.columns]
+        return tuple(dict(zip(names, row, strict=True)) for row in self.rows)
 
     @property
     def next_offset(self) -> int | None:

@@ -9,8 +9,11 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from daybook.errors import DaybookError, Notice
+from pydantic import computed_field
+
+from daybook.errors import DaybookError
 from daybook.io.landing.area import LandingArea
+from daybook.model.json_fields import ExactValues, Hidden, Notices
 from daybook.model.types import DecimalType, FloatType, IntegerType
 from daybook.plan.measures import columns_not_summed
 from daybook.plan.steps import AggregateStep, AppendStep, CheckStep, Plan
@@ -35,7 +38,7 @@ class PreviewedOperation:
 
     seq: int
     id: str
-    name: str
+    name: Hidden[str]
     type: str
     picked: int
     added: int
@@ -50,8 +53,18 @@ class PreviewedOutput:
     destination: str
     columns: Mapping[str, str]
     row_count: int
-    rows: tuple[tuple[Any, ...], ...]
-    totals: Mapping[str, Decimal | int | float | None]
+    rows: Hidden[tuple[tuple[Any, ...], ...]]
+    totals: Hidden[Mapping[str, Decimal | int | float | None]]
+
+    @computed_field(alias="rows")  # type: ignore[prop-decorator]
+    @property
+    def rows_by_column(self) -> tuple[Mapping[str, Any], ...]:
+        return tuple(dict(zip(self.columns, row, strict=True)) for row in self.rows)
+
+    @computed_field(alias="totals")  # type: ignore[prop-decorator]
+    @property
+    def exact_totals(self) -> ExactValues:
+        return self.totals
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +80,7 @@ class Preview:
     outputs: tuple[PreviewedOutput, ...]
     # The checks that hold, by the id of the operation, with the rows that they looked at.
     checks: Mapping[str, int]
-    notices: tuple[Notice, ...]
+    notices: Notices
 
 
 def preview_project(workspace: OpenedWorkspace, request: RunRequest, *, rows: int = DEFAULT_ROWS) -> Preview:

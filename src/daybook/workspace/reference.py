@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from daybook.errors import CODES, Code, DaybookError
 from daybook.errors.error import closest_match, did_you_mean
+from daybook.model.json_fields import Hidden
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -14,15 +15,15 @@ if TYPE_CHECKING:
 class FunctionEntry:
     """One function; `value` is what its example gives, over the rows in `over` for an aggregate."""
 
-    family: str
     name: str
+    family: str
     signature: str
     result: str
     is_aggregate: bool
     description: str
     example: str
     value: str
-    over: tuple[str, ...] = ()
+    over: Hidden[tuple[str, ...]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,22 @@ def explain_code(written: str) -> Code:
     return code
 
 
+@dataclass(frozen=True, slots=True)
+class CodeDescription:
+    """What a code means; `message` has the names of its parameters."""
+
+    code: str
+    message: str
+    explanation: str
+    hint: str | None
+
+
+def describe_code(written: str) -> CodeDescription:
+    """A code as `explain_code` takes it, in words."""
+    code = explain_code(written)
+    return CodeDescription(code.code, code.wording, code.explanation, code.advice)
+
+
 def list_functions(name: str | None = None) -> tuple[FunctionEntry, ...]:
     """The functions of the expression language, family by family, or the one with this name."""
     from daybook.expression.functions.table import FUNCTION_FAMILIES, FUNCTIONS, describe_result, format_value
@@ -52,8 +69,8 @@ def list_functions(name: str | None = None) -> tuple[FunctionEntry, ...]:
         raise DaybookError("EXPR_014", hint=f"did you mean {meant}?" if meant else None, name=name)
     return tuple(
         FunctionEntry(
-            family,
             function.name,
+            family,
             function.signature,
             describe_result(function),
             function.is_aggregate,

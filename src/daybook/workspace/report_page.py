@@ -216,7 +216,8 @@ def run_html(result: "RunResult") -> str:
 
 def explanation_html(found: "OperationExplanation") -> str:
     """The summary rows of an operation and the rows behind them."""
-    head = f"operation {found.seq} ({found.name}) of run {found.run_id} · {found.project_id} · {found.period}"
+    operation = f"operation {found.operation.seq} ({found.operation.name})"
+    head = f"{operation} of run {found.run_id} · {found.project_id} · {found.period}"
     tables = [found.summary_rows] if found.summary_rows else []
     return f"<div><p><b>{escape(head)}</b></p>{''.join(map(_rows_html, (*tables, found.rows)))}</div>"
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from daybook.errors import DaybookError
 from daybook.scenarios.engines import EngineName
 from daybook.scenarios.load_scenario import find_scenarios
-from daybook.scenarios.report import render_junit, updated_scenario_text, write_scenario
+from daybook.scenarios.report import failure_lines, render_junit, updated_scenario_text, write_scenario
 from daybook.scenarios.run_scenarios import ScenarioResult, run_scenario_files
 
 if TYPE_CHECKING:
@@ -25,8 +25,28 @@ _SEARCHED_CHARACTERS = 2000
 
 
 @dataclass(frozen=True, slots=True)
+class ScenarioOutcome:
+    """Whether a scenario passed, and in words why not."""
+
+    file: Path
+    name: str
+    is_passed: bool
+    seconds: float
+    explanation: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ScenarioReport:
     results: tuple[ScenarioResult, ...]
+
+    @property
+    def outcomes(self) -> tuple[ScenarioOutcome, ...]:
+        return tuple(
+            ScenarioOutcome(
+                result.file, result.name, result.is_passed, round(result.duration, 3), tuple(failure_lines(result))
+            )
+            for result in self.results
+        )
 
     @property
     def failed(self) -> tuple[ScenarioResult, ...]:

@@ -185,7 +185,7 @@ def test_columns_of_one_side_and_new_types_are_named(folder: Folder) -> None:
 
     found = compare(folder, first, second, rows=0, key=("order_id",))
 
-    assert (found.only_in_a, found.only_in_b) == (("note",), ("tax",))
+    assert (found.only_in.a, found.only_in.b) == (("note",), ("tax",))
     assert [each.column for each in found.retyped] == ["fee"]
     assert totals(found)["fee"] == ("3.0", "4.5", "1.5")
     # The tables have no `_operation_seq`, so the loaded rows could only be told apart by computing them again.

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 import daybook
 from daybook.errors import DaybookError
 from daybook.runs.explain.levels import NumberExplanation, OperationExplanation
-from daybook.workspace.json.results import number_explanation_as_json
+from daybook.workspace.result_json import as_json
 from tests.workspaces import Folder, assign, to_path, to_table
 
 JOURNAL_COLUMNS: list[dict[str, Any]] = [
@@ -89,7 +89,7 @@ def revenue(closed: tuple[Folder, str]) -> NumberExplanation:
 
 
 def operations(found: NumberExplanation) -> list[tuple[int, str, int]]:
-    return [(level.depth, each.project_id, each.seq) for level in found.levels for each in level.explanations]
+    return [(level.depth, each.project_id, each.operation.seq) for level in found.levels for each in level.explanations]
 
 
 def values(found: OperationExplanation, *columns: str) -> list[tuple[Any, ...]]:
@@ -119,8 +119,8 @@ def test_a_number_is_followed_through_three_projects_to_journal_lines(revenue: N
         ("J-3", 1, money("-20.00"), "Maintenance"),
     ]
     assert found.is_complete
-    assert {origin.dataset_id for origin in ledger.origins} == {"journal"}
-    assert [origin.next for origin in ledger.origins] == [None, None, None]
+    assert {origin.dataset_id for origin in ledger.rows.origins} == {"journal"}
+    assert [origin.next for origin in ledger.rows.origins] == [None, None, None]
 
 
 def test_each_level_sums_to_the_one_above(revenue: NumberExplanation) -> None:
@@ -143,7 +143,7 @@ def test_each_level_sums_to_the_one_above(revenue: NumberExplanation) -> None:
 def test_one_level_says_of_every_row_what_to_ask_next(closed: tuple[Folder, str]) -> None:
     folder, run_id = closed
     found = folder.explain(run_id, 3, {"line": "Costs"})
-    (origin,) = found.origins
+    (origin,) = found.rows.origins
     assert origin.next is not None
     assert (origin.key, origin.dataset_id) == ({"account": "6000"}, "trial-balance")
     assert (origin.next.project_id, origin.next.period, origin.next.seq) == ("trial-balance", "2026-01", 1)
@@ -183,7 +183,7 @@ def test_of_several_groups_the_first_is_followed(closed: tuple[Folder, str]) -> 
 
 
 def test_programs_get_all_levels_with_their_sums(revenue: NumberExplanation) -> None:
-    data = number_explanation_as_json(revenue)
+    data = as_json(revenue)
     assert data["operation"]["seq"] == 3
     assert [level["depth"] for level in data["levels"]] == [2, 3, 4]
     (one,) = data["levels"][0]["explanations"]
@@ -232,7 +232,7 @@ def test_opening_balances_lead_into_the_run_of_the_month_before(folder: Folder) 
     february = folder.run("2026-02", project="roll").run_id
     found = folder.explain_number(february, 2, {"account": "1200"})
     assert found.first.sums[0].value == money("17.50")
-    path = [(level.depth, each.run_id, each.seq) for level in found.levels for each in level.explanations]
+    path = [(level.depth, each.run_id, each.operation.seq) for level in found.levels for each in level.explanations]
     assert path == [(2, february, 1), (3, january, 3), (4, january, 2)]
     assert values(found.levels[-1].explanations[0], "amount") == [(money("10.00"),), (money("5.00"),)]
     assert all(level.is_equal for level in found.levels)
@@ -262,7 +262,7 @@ def test_a_group_whose_values_were_changed_since_is_known_by_its_id(folder: Fold
     run = folder.run()
     found = folder.explain_number(run.run_id, 3, {"region": "World"})
     assert found.first.sums[0].value == money("150.00")
-    assert {tuple(origin.next.keys) for origin in found.first.origins if origin.next} == {("_row_id",)}
+    assert {tuple(origin.next.keys) for origin in found.first.rows.origins if origin.next} == {("_row_id",)}
     (below,) = found.levels[0].explanations
     assert values(below, "region", "amount") == [
         ("APAC", money("0.00")),
@@ -294,7 +294,7 @@ def test_rows_of_several_periods_lead_into_several_runs(folder: Folder, dataset:
     run = folder.run("2026-02", project=dataset)
     found = folder.explain_number(run.run_id, 1, {"region": "APAC"})
     assert found.first.sums[0].value == money("70.00")
-    asked = {origin.next.run_id for origin in found.first.origins if origin.next}
+    asked = {origin.next.run_id for origin in found.first.rows.origins if origin.next}
     assert asked == {january, february}
     last = found.levels[-1]
     amounts = sorted(row["amount"] for each in last.explanations for row in each.rows.rows)
@@ -315,7 +315,7 @@ def test_files_that_a_run_wrote_lead_to_that_run(folder: Folder) -> None:
     folder.project(total("all", "SUM(sum)", "_period"), to_table("all"), id_="all", input_="written")
     found = folder.explain_number(folder.run(project="all").run_id, 1, {"_period": "2026-01"})
     assert found.first.sums[0].value == money("150.00")
-    assert {origin.next.run_id for origin in found.first.origins if origin.next} == {second}
+    assert {origin.next.run_id for origin in found.first.rows.origins if origin.next} == {second}
     assert first != second
     assert [level.is_equal for level in found.levels] == [True, True]
 

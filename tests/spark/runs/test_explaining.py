@@ -84,7 +84,12 @@ def test_the_rows_behind_a_summary_row_are_as_they_were_then(closed: tuple[Folde
     """Doubled by the update before, without the deleted one, and before the later update made them zero."""
     folder, run_id = closed
     found = folder.explain(run_id, 3, {"region": "EMEA", "day": "2026-01-05"})
-    assert (found.seq, found.operation_id, found.type, found.period) == (3, "op-3", "aggregate", JANUARY)
+    assert (found.operation.seq, found.operation.id, found.operation.type, found.period) == (
+        3,
+        "op-3",
+        "aggregate",
+        JANUARY,
+    )
     assert found.keys == {"region": "EMEA", "day": FIFTH}
     assert values(found.summary_rows, "region", "day", "total", "orders", "rows") == [
         ("EMEA", FIFTH, money("300.00"), 2, 2)

@@ -8,8 +8,8 @@ from starlette.testclient import TestClient
 
 from daybook.web.server import create_app
 from daybook.workspace.execution import explain_number
-from daybook.workspace.json.results import number_explanation_as_json
 from daybook.workspace.open_workspace import open_workspace
+from daybook.workspace.result_json import as_json
 from tests.page import TOKEN, page_folder, site
 
 _SECONDS = 120
@@ -31,5 +31,5 @@ def test_a_run_is_begun_recorded_and_explained(tmp_path: Path, spark: SparkSessi
     (output,) = program.get(f"/api/v1/runs/{run_id}/outputs").json()
     assert output["rows_written"] == 2
     answer = program.get(f"/api/v1/runs/{run_id}/explain/1", params={"key": "order_id=O-3"})
-    assert answer.json() == number_explanation_as_json(explain_number(workspace, run_id, "1", {"order_id": "O-3"}))
+    assert answer.json() == as_json(explain_number(workspace, run_id, "1", {"order_id": "O-3"}))
     assert answer.json()["rows"]["count"] == 1

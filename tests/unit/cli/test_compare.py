@@ -20,7 +20,7 @@ from daybook.compare.result import (
     RowEffect,
 )
 from daybook.model.types import Value
-from tests.comparisons import ORDERS, ROUNDING, ROWS, A, a_bridge
+from tests.comparisons import ORDERS, ROUNDING, ROWS, A, a_bridge, shares
 from tests.comparisons import B as COMPLETED
 
 B = replace(COMPLETED, is_draft=True, is_computed=True)
@@ -60,7 +60,7 @@ def test_rows_that_are_the_same_are_one_sentence(capsys: pytest.CaptureFixture[s
 def test_a_bridge_shows_causes_their_rows_and_the_order(capsys: pytest.CaptureFixture[str]) -> None:
     late = RowEffect({"order_id": "O-9"}, None, {"amount": Decimal("30.00")}, Decimal("30.00"))
     data = Cause((ORDERS,), Decimal("30.00"), RowCounts(1, 0, 0), (late,), explained_by=10)
-    group = GroupBridge({"region": "EMEA"}, Decimal("60.00"), Decimal("90.00"), (Decimal("30.00"), Decimal("0.00")))
+    group = GroupBridge({"region": "EMEA"}, Decimal("60.00"), Decimal("90.00"), shares("30.00", "0.00"))
 
     show_bridge(a_bridge(data, Cause((ROUNDING,), Decimal("0.25")), by=(group,)))
 
@@ -96,7 +96,7 @@ def test_no_number_and_no_key_is_cut_in_a_narrow_terminal(narrow: Terminal) -> N
     after: dict[str, Value] = {"amount": Decimal(0), "text": "y"}
     row = RowEffect({"line": "J-1", "会社": "東京支店"}, before, after, amount)
     data = Cause((ORDERS,), amount, RowCounts(0, 0, 1), (row,), repeated=RepeatedRowKeys(1, 0))
-    group = GroupBridge({"region": "EMEA"}, amount, 2 * amount, (amount, Decimal("0.00")))
+    group = GroupBridge({"region": "EMEA"}, amount, 2 * amount, shares(str(amount), "0.00"))
 
     with redirect_stdout(narrow):
         show_bridge(a_bridge(data, Cause((ROUNDING,), Decimal("0.00")), after="12345679001.23", by=(group,)))

@@ -15,15 +15,17 @@ from daybook.cli.app import main
 from daybook.errors import CODES, DaybookError
 from daybook.runs.attempt.start import start_run
 from daybook.runs.explain.levels import (
+    ExplainedOperation,
     ExplainedSum,
     ExplanationGap,
     ExplanationLevel,
     NumberExplanation,
     OperationExplanation,
+    PickedRows,
     ShownRows,
 )
 from daybook.store import open_store
-from daybook.workspace.json.results import explanation_as_json, number_explanation_as_json
+from daybook.workspace.result_json import as_json
 from tests.unit.runs.prepared import new_folder, prepared
 from tests.unit.test_house import HEAVY
 from tests.workspaces import assign, to_table
@@ -115,10 +117,17 @@ def explanation(count: int = 2) -> OperationExplanation:
         {"region": "a\nb", "amount": Decimal("-2.00"), "day": None, "_operation_seq": 2},
     )
     made = ({"region": None, "total": Decimal("8.50"), "rows": count},)
-    shown = ShownRows(("region", "amount", "day", "_operation_seq"), rows, count)
-    summary = ShownRows(("region", "total", "rows"), made, 1)
     return OperationExplanation(
-        RUN, "p", "2026-01", 3, "op-3", "Totals", "aggregate", {"region": None}, shown, summary, LEADS
+        run_id=RUN,
+        project_id="p",
+        period="2026-01",
+        parameters={},
+        operation=ExplainedOperation(3, "op-3", "Totals", "aggregate"),
+        keys={"region": None},
+        groups=(),
+        summary_rows=ShownRows(1, ("region", "total", "rows"), made),
+        rows=PickedRows(count, ("region", "amount", "day", "_operation_seq"), rows),
+        leads=LEADS,
     )
 
 
@@ -141,7 +150,7 @@ def test_rows_for_people(capsys: pytest.CaptureFixture[str]) -> None:
 
 def number(*, above: str = "8.50", is_complete: bool = True) -> NumberExplanation:
     """The first level, and one below it that other rows were followed to."""
-    total = ExplainedSum("total", Decimal("8.50"), Decimal("8.50"), Decimal(above))
+    total = ExplainedSum("total", Decimal(above), Decimal("8.50"), Decimal("8.50"))
     groups = ({"region": None}, {"region": "a"})
     below = replace(explanation(), keys={}, groups=groups, leads={}, sums=(total,), project_id="q")
     gap = ExplanationGap(RUN, 4, DaybookError("RUN_012", run_id=RUN))
@@ -172,7 +181,7 @@ def test_a_level_that_does_not_sum_up_says_so(capsys: pytest.CaptureFixture[str]
 
 
 def test_levels_for_machines() -> None:
-    data = number_explanation_as_json(number(above="9.00"))
+    data = as_json(number(above="9.00"))
     (level,) = data["levels"]
     (below,) = level["explanations"]
     assert below["groups"] == [{"region": None}, {"region": "a"}]
@@ -181,7 +190,7 @@ def test_levels_for_machines() -> None:
 
 
 def test_rounded_totals_of_groups_may_differ_by_half_a_unit_each() -> None:
-    one = ExplainedSum("total", Decimal("10.006"), Decimal("10.00"), None, Decimal("0.010"))
+    one = ExplainedSum("total", None, Decimal("10.00"), Decimal("10.006"), Decimal("0.010"))
     assert one.is_equal
     assert not replace(one, value=Decimal("9.98")).is_equal
 
@@ -195,7 +204,7 @@ def test_rows_that_are_too_wide_are_shown_value_by_value(
 
 
 def test_rows_for_machines() -> None:
-    data = explanation_as_json(explanation())
+    data = as_json(explanation())
     assert data["operation"] == {"seq": 3, "id": "op-3", "name": "Totals", "type": "aggregate"}
     assert data["keys"] == {"region": None}
     assert data["rows"]["count"] == 2

@@ -10,8 +10,8 @@ from daybook.cli import history
 from daybook.errors import DaybookError
 from daybook.model.definition import TableVersion
 from daybook.runs.replay import ReplayedOutput, ReplayResult
-from daybook.runs.result import OutputResult, RunFailedError, RunResult
-from daybook.workspace.json.results import run_result_as_json
+from daybook.runs.result import OutputResult, RunFailedError, RunResult, name_operations
+from daybook.workspace.result_json import as_json
 from tests.unit.runs.test_result import OPERATIONS
 
 OUTPUT = OutputResult(
@@ -38,8 +38,8 @@ RESULT = RunResult(
     status="completed",
     is_draft=False,
     sandbox=None,
-    operations=OPERATIONS,
-    names={10: "Convert", 20: "Remove", 30: "Add", 40: "Sum up", 50: "Write it"},
+    parameters={},
+    operations=name_operations(OPERATIONS, {10: "Convert", 20: "Remove", 30: "Add", 40: "Sum up", 50: "Write it"}),
     outputs=(OUTPUT,),
     notices=(),
     duration_ms=2500,
@@ -63,8 +63,8 @@ def test_parameters_and_accepted_warnings_are_shown(capsys: pytest.CaptureFixtur
     history.show_run_result(result, is_quiet=False)
     lines = capsys.readouterr().out.splitlines()
     assert lines[2:5] == ["parameters threshold = 250, region = EMEA", "2 warnings accepted", ""]
-    assert run_result_as_json(result)["parameters"] == {"threshold": "250", "region": "EMEA"}
-    assert run_result_as_json(result)["accepted"] == 2
+    assert as_json(result)["parameters"] == {"threshold": "250", "region": "EMEA"}
+    assert as_json(result)["accepted"] == 2
 
 
 def test_quiet_shows_the_outcome_and_the_places(capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,12 +92,12 @@ def test_places_below_here_are_short(
 
 
 def test_programs_find_the_number_of_a_delta_version_where_it_always_was() -> None:
-    (output,) = run_result_as_json(RESULT)["outputs"]
+    (output,) = as_json(RESULT)["outputs"]
     assert (output["delta_version"], output["table_version"]) == (7, {"format": "delta", "token": "7"})
 
 
 def test_the_data_names_operations() -> None:
-    operations = run_result_as_json(RESULT)["operations"]
+    operations = as_json(RESULT)["operations"]
     assert [(each["seq"], each["name"]) for each in operations][:3] == [(0, "load"), (10, "Convert"), (20, "Remove")]
 
 

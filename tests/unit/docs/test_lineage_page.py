@@ -7,8 +7,8 @@ import pytest
 
 from daybook.cli.app import main
 from daybook.demo.data_files import write_workspace
-from daybook.workspace.json.close import picture_as_mermaid
 from daybook.workspace.lineage import LineagePicture, trace_columns
+from daybook.workspace.mermaid import picture_as_mermaid
 from daybook.workspace.open_workspace import open_workspace
 
 PAGE = (Path(__file__).parents[3] / "docs" / "concepts" / "lineage.md").read_text(encoding="utf-8")

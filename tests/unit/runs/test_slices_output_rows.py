@@ -32,7 +32,7 @@ def completed(found: PreparedRun) -> RunResult:
         for each in found.outputs
     )
     as_of = datetime.date(2026, 1, 1)
-    return RunResult("r", "p", 1, "2026-01", as_of, "completed", False, None, (), {}, outputs, (), 1)
+    return RunResult("r", "p", 1, "2026-01", as_of, "completed", False, None, {}, 1, (), outputs, ())
 
 
 @pytest.fixture(params=["real", "sandbox"])
@@ -77,7 +77,7 @@ def test_an_unknown_name(run: PreparedRun) -> None:
 
 def test_a_run_without_outputs(run: PreparedRun) -> None:
     result = completed(run)
-    nothing = RunResult("r", "p", 1, "2026-01", result.as_of, "completed", False, None, (), {}, (), (), 1)
+    nothing = RunResult("r", "p", 1, "2026-01", result.as_of, "completed", False, None, {}, 1, (), (), ())
     with pytest.raises(DaybookError) as caught:
         choose_output(nothing.outputs, run, None)
     assert caught.value.message == "The run has no output to show; it has none"

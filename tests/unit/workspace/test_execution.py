@@ -22,9 +22,9 @@ from daybook.workspace.execution import (
     retry_run,
     run_project,
 )
-from daybook.workspace.json.results import json_text, range_as_json
 from daybook.workspace.lifecycle import activate_project
 from daybook.workspace.open_workspace import open_workspace
+from daybook.workspace.result_json import as_json, json_text
 from daybook.workspace.scenarios import new_scenario
 from tests.unit.cli.test_history_run_report import OUTPUT, RESULT
 from tests.workspaces import Folder, no_session, to_table
@@ -33,7 +33,7 @@ LOCKED = DaybookError("STORE_017", period="2026-02", status="locked", action="cl
 
 
 def test_completed_runs_stay_in_the_json_when_a_later_period_is_refused() -> None:
-    data = json.loads(json_text(range_as_json(RangeResult((RESULT,), LOCKED))))
+    data = json.loads(json_text(RangeResult((RESULT,), LOCKED).outcomes))
     assert [item.get("run_id") for item in data] == ["run-1", None]
     assert [error["code"] for error in data[1]["errors"]] == ["STORE_017"]
 
@@ -42,7 +42,7 @@ def test_a_run_that_failed_is_the_last_of_a_range() -> None:
     failed = RunFailedError("run-2", "failed", LOCKED, (OUTPUT,))
     result = RangeResult((RESULT,), failed)
     assert not result.is_ok
-    data = range_as_json(result)
+    data = as_json(result.outcomes)
     assert [(item["run_id"], item["status"]) for item in data] == [("run-1", "completed"), ("run-2", "failed")]
     assert [output["destination"] for output in data[1]["outputs"]] == ["warehouse.sales"]
 

@@ -12,9 +12,9 @@ import pytest
 import daybook
 from daybook.errors import DaybookError
 from daybook.io.stored_rows import RowOrder
-from daybook.workspace.json.results import numbers_as_json
 from daybook.workspace.numbers import NumbersRequest, read_numbers
 from daybook.workspace.open_workspace import open_workspace
+from daybook.workspace.result_json import as_json
 from tests.workspaces import Folder, no_session, to_path, to_table
 from tests.written_runs import write_run
 
@@ -72,7 +72,7 @@ def test_sorted_filtered_and_in_pages(folder: Folder) -> None:
 def test_json_has_exact_numbers_as_text(folder: Folder) -> None:
     folder.project(to_table(**PLAIN))
     run_id = write_run(folder, {1: JANUARY})
-    found = numbers_as_json(workspace(folder).numbers(run_id, sort=["order_id"], where=[("amount", ">=", "0.1")]))
+    found = as_json(workspace(folder).numbers(run_id, sort=["order_id"], where=[("amount", ">=", "0.1")]))
     assert found["rows"] == [
         {"order_id": "O-1", "region": "EMEA", "amount": "100.00"},
         {"order_id": "O-3", "region": "APAC", "amount": "0.10"},

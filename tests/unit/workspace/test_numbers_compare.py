@@ -15,7 +15,7 @@ from daybook.runs.attempt.start import RunRequest
 from daybook.workspace.numbers import causes_table, changes_table, groups_table, parse_tolerance
 from daybook.workspace.python_api.results import Bridge, Diff
 from daybook.workspace.python_api.workspace import Workspace
-from tests.comparisons import ORDERS, ROWS, A, B, a_bridge
+from tests.comparisons import ORDERS, ROWS, A, B, a_bridge, shares
 from tests.recorded_runs import record_run
 from tests.workspaces import Folder, no_session, to_table
 
@@ -25,7 +25,7 @@ BRIDGE = a_bridge(
     Cause((ORDERS,), Decimal("5.50"), RowCounts(1, 2, 3)),
     before="10.00",
     after="15.50",
-    by=(GroupBridge({"region": None}, Decimal("10.00"), Decimal("15.50"), (Decimal("5.50"),)),),
+    by=(GroupBridge({"region": None}, Decimal("10.00"), Decimal("15.50"), shares("5.50")),),
 )
 
 

@@ -10,10 +10,9 @@ import pytest
 from daybook.errors import DaybookError
 from daybook.runs.attempt.start import RunRequest
 from daybook.workspace import preview as previewing
-from daybook.workspace.json.recompute import preview_as_json
-from daybook.workspace.json.results import json_text
 from daybook.workspace.open_workspace import open_workspace
 from daybook.workspace.preview import Preview, preview_project
+from daybook.workspace.result_json import json_text
 from tests.workspaces import Folder, assign, no_session, to_path, to_table
 
 TOTALS = {"group_by": ["region"], "aggregations": [{"column": "amount", "expression": "SUM(amount)"}]}
@@ -74,7 +73,7 @@ def test_nothing_is_written(folder: Folder) -> None:
 
 
 def test_the_json_has_exact_numbers(folder: Folder) -> None:
-    preview = json.loads(json_text(preview_as_json(shown(folder, rows=1))))
+    preview = json.loads(json_text(shown(folder, rows=1)))
     assert preview["outputs"][1]["rows"] == [{"region": "EMEA", "amount": "150.00"}]
     assert preview["outputs"][1]["totals"] == {"amount": "150.00"}
 

@@ -3,12 +3,15 @@
 import re
 from dataclasses import replace
 
+from daybook.runs.result import name_operations
 from daybook.workspace.report_page import run_html
 from tests.unit.cli.test_history_run_report import RESULT
 
 
 def test_operations_are_told_as_on_the_command_line() -> None:
-    page = run_html(replace(RESULT, names={**RESULT.names, 20: "<i>Remove</i>"}))
+    page = run_html(
+        replace(RESULT, operations=name_operations(RESULT.operations, {**RESULT.names, 20: "<i>Remove</i>"}))
+    )
     rows = [re.findall(r"<td>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", page)]
     assert ["", "Read the input", "", "1,000 read", ""] in rows
     assert ["10", "Convert", "1,000", "400 changed", ""] in rows

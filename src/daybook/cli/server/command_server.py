@@ -55,7 +55,7 @@ _IMPORTED_EARLY = (
 _IMPORTED_PACKAGES = (
     *("cli", "cli/server", "workspace", "runs", "engine", "graph", "store", "io"),
     *("io/formats/csv", "io/formats/delta", "io/formats/files", "io/formats/json", "io/formats/parquet"),
-    *("engine/operations", "engine/java", "runs/explain", "workspace/json"),
+    *("engine/operations", "engine/java", "runs/explain"),
 )
 # Programs of their own.
 _NOT_IMPORTED = frozenset({"__init__", "command_server", "warm_keeper", "build_archive"})

@@ -42,7 +42,7 @@ from daybook.runs.environment import RunEnvironment, remove_folder
 from daybook.runs.openlineage import RunEvents
 from daybook.runs.outputs import PlannedOutput, check_outputs, output_errors
 from daybook.runs.permissions import check_period, require_unlocked
-from daybook.runs.result import OutputResult, RunFailedError, RunResult
+from daybook.runs.result import OutputResult, RunFailedError, RunResult, name_operations
 from daybook.runs.sandbox import slices_of_draft
 from daybook.runs.snapshot import RunSnapshot, snapshot_from_json
 from daybook.runs.sources import check_sources, land_sources_ahead, read_sources
@@ -319,8 +319,9 @@ def _build_result(snapshot: RunSnapshot, ended: CompletedRun, execution: Executi
         status="completed",
         is_draft=snapshot.settings.is_draft,
         sandbox=snapshot.settings.sandbox,
-        operations=ended.operations,
-        names={operation.seq: operation.name for operation in snapshot.project.operations},
+        operations=name_operations(
+            ended.operations, {operation.seq: operation.name for operation in snapshot.project.operations}
+        ),
         outputs=tuple(execution.outputs),
         notices=tuple(execution.notices),
         duration_ms=milliseconds(ended.duration),

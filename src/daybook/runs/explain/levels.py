@@ -10,14 +10,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, localcontext
-from typing import Any
+from typing import Annotated
 
+from pydantic import computed_field
 from pyspark.sql import SparkSession
 
 from daybook.engine.context import POSITION_COLUMN
 from daybook.engine.jobs import carry_tags, wait_for
 from daybook.errors import DaybookError
 from daybook.errors.error import did_you_mean
+from daybook.model.json_fields import ExactRow, ExactRows, Hidden, Merged, OneError, OptionalExactAmount, named
 from daybook.model.operation import Operation
 from daybook.model.types import COLUMN_SYNONYMS, DecimalType
 from daybook.plan.conditions import summands
@@ -56,9 +58,16 @@ ROWS_TITLES = {
 class ShownRows:
     """The first of `count` rows, by column."""
 
-    columns: tuple[str, ...]
-    rows: tuple[Mapping[str, Any], ...]
     count: int
+    columns: tuple[str, ...]
+    rows: Annotated[ExactRows, named("shown")]
+
+
+@dataclass(frozen=True, slots=True)
+class PickedRows(ShownRows):
+    """Rows that an operation picked; `origins` says where each comes from, and what to ask for that."""
+
+    origins: tuple[RowOrigin, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +79,24 @@ class ExplainedSum:
     """
 
     column: str
-    rows: Decimal | int | None
-    value: Decimal | int | None = None
-    above: Decimal | int | None = None
-    tolerance: Decimal = Decimal(0)
+    above: OptionalExactAmount = None
+    value: OptionalExactAmount = None
+    rows: OptionalExactAmount = None
+    tolerance: Hidden[Decimal] = Decimal(0)
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def is_equal(self) -> bool:
         known = [each for each in (self.above, self.value, self.rows) if each is not None]
         return max(known, default=0) - min(known, default=0) <= self.tolerance
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedOperation:
+    seq: int
+    id: str
+    name: str
+    type: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,28 +105,24 @@ class OperationExplanation:
 
     `keys` are the values that were asked for; where rows of several keys were asked for, they are in `groups`.
     `leads` are the operations that made some of the picked rows, each with those of the question's texts by column
-    that name rows there as well. `origins` says of every shown row where it comes from, and what to ask for that.
+    that name rows there as well.
     """
 
     run_id: str
     project_id: str
     period: str
-    seq: int
-    operation_id: str
-    name: str
-    type: str
-    keys: Mapping[str, Any]
-    rows: ShownRows
-    summary_rows: ShownRows | None
-    leads: Mapping[int, Mapping[str, str | None]] = field(default_factory=dict)
-    groups: tuple[Mapping[str, Any], ...] = ()
-    origins: tuple[RowOrigin, ...] = ()
-    sums: tuple[ExplainedSum, ...] = ()
-    group_by: tuple[str, ...] = ()
     # The run's values of the project's parameters.
-    parameters: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, str]
+    operation: ExplainedOperation
+    keys: ExactRow
+    groups: ExactRows
+    summary_rows: ShownRows | None
+    rows: PickedRows
+    sums: tuple[ExplainedSum, ...] = ()
     # Of the shown rows, those that cannot be followed.
     gaps: "tuple[ExplanationGap, ...]" = ()
+    leads: Hidden[Mapping[int, Mapping[str, str | None]]] = field(default_factory=dict)
+    group_by: Hidden[tuple[str, ...]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,19 +197,15 @@ class Explainer:
             run_id=run.run_id,
             project_id=run.snapshot.project.id,
             period=run.snapshot.period.identifier,
-            seq=wanted.seq,
-            operation_id=wanted.id,
-            name=wanted.name,
-            type=wanted.type,
+            parameters=run.snapshot.parameters,
+            operation=ExplainedOperation(wanted.seq, wanted.id, wanted.name, wanted.type),
             keys=values[0] if len(values) == 1 else {},
             rows=_shown_rows(found, traced, columns),
-            summary_rows=ShownRows(made.columns, made.rows, made.count) if made else None,
+            summary_rows=ShownRows(made.count, made.columns, made.rows) if made else None,
             leads=_makers_of_rows(run.plan, found.rows, question.keys[0] if len(question.keys) == 1 else {}),
             groups=tuple(values) if len(values) > 1 else (),
-            origins=traced,
             sums=tuple(_sums(step, found, made, question.above)),
             group_by=group_columns(step),
-            parameters=run.snapshot.parameters,
             gaps=gaps,
         )
 
@@ -254,7 +264,7 @@ def _asked_keys(origin: RowOrigin) -> Mapping[str, str | None]:
     return origin.next.keys if origin.next is not None else {}
 
 
-def _shown_rows(found: FoundRows, origins: Sequence[RowOrigin], columns: Sequence[str]) -> ShownRows:
+def _shown_rows(found: FoundRows, origins: tuple[RowOrigin, ...], columns: Sequence[str]) -> PickedRows:
     """What people know rows by comes first; columns that only origins are found by are left out."""
     known = dict.fromkeys(name for origin in origins for name, value in origin.key.items() if value is not None)
     usual = [name for name in found.columns if name not in TRACE_COLUMNS]
@@ -264,7 +274,8 @@ def _shown_rows(found: FoundRows, origins: Sequence[RowOrigin], columns: Sequenc
     if positions:
         names.append(ROW_POSITION)
     rows = [{**row, ROW_POSITION: positions.get(row[ROW_ID])} for row in found.rows]
-    return ShownRows(tuple(names), tuple({name: row[name] for name in names} for row in rows), found.count)
+    shown = tuple({name: row[name] for name in names} for row in rows)
+    return PickedRows(found.count, tuple(names), shown, origins)
 
 
 def _sums(
@@ -274,7 +285,7 @@ def _sums(
     values = made.sums if made else {}
     for column in dict.fromkeys((*values, *found.sums)):
         tolerance = _rounding(step, column, made.count if made else 0)
-        yield ExplainedSum(column, found.sums.get(column), values.get(column), above.get(column), tolerance)
+        yield ExplainedSum(column, above.get(column), values.get(column), found.sums.get(column), tolerance)
 
 
 def _rounding(step: Step, column: str, groups: int) -> Decimal:
@@ -341,7 +352,7 @@ class ExplanationGap:
 
     run_id: str
     seq: int
-    error: DaybookError
+    error: Annotated[OneError, named("errors")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,7 +377,7 @@ class NumberExplanation:
     levels end before the lines of the sources.
     """
 
-    first: OperationExplanation
+    first: Merged[OperationExplanation]
     levels: tuple[ExplanationLevel, ...]
     is_complete: bool
 
@@ -423,7 +434,7 @@ def _next_questions(explanations: Iterable[OperationExplanation]) -> list[RowsQu
     """One question for all rows that an operation made."""
     followed: dict[tuple[str, int], list[RowOrigin]] = {}
     for found in explanations:
-        for origin in found.origins:
+        for origin in found.rows.origins:
             if origin.next is not None:
                 followed.setdefault((origin.next.run_id, origin.next.seq), []).append(origin)
     questions: list[RowsQuestion] = []

@@ -21,6 +21,7 @@ from daybook.errors.error import did_you_mean
 from daybook.io.column_types import BadValueError, parse_texts
 from daybook.io.pins import Pin
 from daybook.io.read_source import ReadSource
+from daybook.model.json_fields import ExactRow, Hidden
 from daybook.model.types import (
     COLUMN_SYNONYMS,
     RUN_PERIOD_COLUMN,
@@ -265,11 +266,11 @@ class RowOrigin:
     names a row by its values, because the output it was read from keeps no ids: other rows may have the same values.
     """
 
-    key: Mapping[str, Any]
+    key: ExactRow
     dataset_id: str | None = None
     next: NextQuestion | None = None
-    values: Mapping[str, Any] = field(default_factory=dict)
-    is_by_content: bool = False
+    values: Hidden[Mapping[str, Any]] = field(default_factory=dict)
+    is_by_content: Hidden[bool] = False
 
 
 class RowOrigins:

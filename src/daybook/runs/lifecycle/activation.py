@@ -3,11 +3,13 @@
 import datetime
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 from daybook.definitions.activated import ProjectInput, validated_inputs
 from daybook.definitions.value import Definitions
-from daybook.errors import DaybookError, Notice, raise_all
+from daybook.errors import DaybookError, raise_all
 from daybook.model.definition import Definition
+from daybook.model.json_fields import NoticeMessages, named
 from daybook.model.operation import OutputOperation
 from daybook.model.project import Project
 from daybook.model.serialization import DefinitionModel, decode_definition, encode_definition
@@ -27,10 +29,10 @@ class Activation:
 
     project_id: str
     version: int
-    inputs: tuple[ProjectInput, ...]
-    notices: tuple[Notice, ...]
-    is_new: bool
+    is_new: Annotated[bool, named("changed")]
+    inputs: Annotated[tuple[ProjectInput, ...], named("datasets")]
     touched: tuple[TouchedColumns, ...] = ()
+    notices: NoticeMessages = ()
 
 
 def activate(
@@ -108,12 +110,12 @@ def _activate(transaction: Transaction, project: _CheckedProject, now: datetime.
     active = find_active_project(transaction.definitions, transaction.projects, state)
     digest = encode_definition("project", project.written).structure_digest
     if active and state.status == "active" and active.structure_digest == digest and active.inputs == inputs:
-        return Activation(project_id, active.version, inputs, validation.notices, is_new=False)
+        return Activation(project_id, active.version, is_new=False, inputs=inputs, notices=validation.notices)
     version = transaction.definitions.add_activation(project.model, now=now)
     transaction.projects.set_inputs(project_id, version, inputs)
     transaction.projects.set_usage(project_id, version, validation.usage)
     transaction.projects.set_state(project_id, "active", active_version=version, now=now)
-    return Activation(project_id, version, inputs, validation.notices, is_new=True)
+    return Activation(project_id, version, is_new=True, inputs=inputs, notices=validation.notices)
 
 
 def _with_broken_readers(

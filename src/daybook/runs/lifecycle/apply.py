@@ -3,7 +3,9 @@
 import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Annotated, cast
+
+from pydantic import computed_field
 
 from daybook.definitions.activated import unpinned_inputs
 from daybook.definitions.changes import (
@@ -18,6 +20,7 @@ from daybook.definitions.changes import (
 from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, Notice
 from daybook.model.definition import Definition
+from daybook.model.json_fields import Hidden, NoticeMessages, named
 from daybook.model.project import Project
 from daybook.model.serialization import DefinitionModel
 from daybook.plan.expected import awaited_datasets, expected_with_files
@@ -51,11 +54,16 @@ class ApplyPlan:
     """What applying changes, and what that means for projects."""
 
     changes: tuple[DefinitionChange, ...]
-    effects: tuple[ProjectEffect, ...]
-    notices: tuple[Notice, ...]
-    basis: ApplyBasis
+    effects: Annotated[tuple[ProjectEffect, ...], named("projects")]
+    notices: Hidden[tuple[Notice, ...]]
+    basis: Hidden[ApplyBasis]
     stale: tuple[StaleProject, ...] = ()
     touched: tuple[TouchedColumns, ...] = ()
+
+    @computed_field(alias="notices")  # type: ignore[prop-decorator]
+    @property
+    def messages(self) -> NoticeMessages:
+        return self.notices
 
 
 def plan(

@@ -2,7 +2,9 @@
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Annotated, Any, cast
+
+from pydantic import computed_field
 
 from daybook.definitions.activated import ProjectInput, as_activated, unpinned_inputs, validated_inputs
 from daybook.definitions.breaking_changes import BreakingChange, find_breaking_changes
@@ -11,7 +13,9 @@ from daybook.definitions.column_changes import added_columns
 from daybook.definitions.registered import with_awaited
 from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, Notice, error_to_json, notice
+from daybook.errors.render import Finding, findings_of
 from daybook.model.definition import Definition
+from daybook.model.json_fields import Errors, Hidden, NoticeMessages, ShownAs, named
 from daybook.model.project import Project
 from daybook.model.serialization import encode_definition
 from daybook.model.source_map import SourceMap
@@ -22,22 +26,37 @@ from daybook.store.database.projects import Projects, ProjectVersion, find_activ
 from daybook.store.records import ProjectState, ProjectStatus
 
 
+def _show_breaks(breaks: tuple[BreakingChange, ...]) -> list[dict[str, Any]]:
+    return [item.as_data() for item in breaks]
+
+
+def _show_errors(validation: ProjectValidation) -> list[Finding]:
+    return findings_of(validation.errors)
+
+
 @dataclass(frozen=True, slots=True)
 class ProjectEffect:
     """The state a project gets; `before` is None for a new one."""
 
-    project_id: str
+    project_id: Annotated[str, named("id")]
     before: ProjectStatus | None
     after: ProjectStatus
-    active_version: int | None
-    breaks: tuple[BreakingChange, ...] = ()
-    notices: tuple[Notice, ...] = ()
-    validation: ProjectValidation = field(default_factory=ProjectValidation)
+    active_version: Hidden[int | None]
+    breaks: Annotated[tuple[BreakingChange, ...], ShownAs(_show_breaks, list[dict[str, Any]])] = ()
+    notices: Hidden[tuple[Notice, ...]] = ()
+    validation: Annotated[ProjectValidation, ShownAs(_show_errors, list[Finding]), named("errors")] = field(
+        default_factory=ProjectValidation
+    )
     # The dataset versions that the text as it is now was checked against.
-    inputs: tuple[ProjectInput, ...] = ()
+    inputs: Hidden[tuple[ProjectInput, ...]] = ()
     # What else will be wrong once the projects before it have run as they are written now, and which those are.
-    expected: tuple[DaybookError, ...] = ()
+    expected: Errors = ()
     makers: tuple[str, ...] = ()
+
+    @computed_field(alias="notices")  # type: ignore[prop-decorator]
+    @property
+    def messages(self) -> NoticeMessages:
+        return self.notices
 
     @property
     def is_broken_now(self) -> bool:

@@ -1,61 +1,42 @@
-"""What all answers of the API share: type, tag, problems, and the OpenAPI description.
+"""What all answers of the API share: tag, problems, and the OpenAPI description.
 
-The types of answers stand beside the questions; the answers themselves are what `--json` prints.
+Answers are the results of use cases, as `--json` prints them; their description is made from the results.
 """
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
+from inspect import isfunction
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, FastAPI, Header, Path, Query, Request
 from fastapi.openapi.utils import get_openapi
-from pydantic import BaseModel, ConfigDict
-from pydantic.json_schema import models_json_schema
+from fastapi.routing import APIRoute
 from starlette.responses import Response
 
 from daybook.errors import DaybookError
-from daybook.web.problems import json_bytes
+from daybook.web.problems import Problem, json_bytes
 from daybook.web.questions import Question, Questions
 from daybook.web.served import Served
+from daybook.workspace.result_json import json_schemas
 
-_Found = TypeVar("_Found")
 _REPLACED = ("HTTPValidationError", "ValidationError")
+_RESULT = "daybook_result"
+_Endpoint = TypeVar("_Endpoint", bound=Callable[..., Any])
 _SCHEMAS = "#/components/schemas/{model}"
 
 
-class Answer(BaseModel):
-    """Nothing else is in an answer; keys may be added in later versions."""
+def answers(result: Any) -> Callable[[_Endpoint], _Endpoint]:
+    """Describe what an operation answers: a result, or a function that imports it where that takes long.
 
-    model_config = ConfigDict(extra="forbid")
+    FastAPI, which would validate each answer again, is not told.
+    """
 
+    def describe_endpoint(endpoint: _Endpoint) -> _Endpoint:
+        endpoint.__dict__[_RESULT] = result
+        return endpoint
 
-class Finding(Answer):
-    """One thing that is wrong: where, and the way out."""
-
-    code: str
-    message: str
-    place: str | None = None
-    file: str | None = None
-    line: int | None = None
-    column: int | None = None
-    hint: str | None = None
-    operation_seq: int | None = None
-    excerpt: list[str] | None = None
-    used_as: str | None = None
-    causes: list[dict[str, Any]] = []
-
-
-class Problem(Answer):
-    """An error as RFC 9457 has it; `errors` has every finding."""
-
-    type: str
-    title: str
-    status: int
-    detail: str | None
-    instance: str
-    code: str
-    errors: list[Finding]
+    return describe_endpoint
 
 
 def api_router() -> APIRouter:
@@ -83,9 +64,9 @@ def answered(value: Any, *, status: int = 200) -> Response:
     return Json(json_bytes(value), status)
 
 
-def shared_answer(served: Served, key: Hashable, found: _Found, as_json: Callable[[_Found], Any]) -> Response:
+def shared_answer(served: Served, key: Hashable, result: Any) -> Response:
     """JSON for many readers: written once, as long as the answer is kept."""
-    return Json(served.bodies.get(("json", key), (found,), lambda: json_bytes(as_json(found))))
+    return Json(served.bodies.get(("json", key), (result,), lambda: json_bytes(result)))
 
 
 def answered_once(value: Any, known: str | None) -> Response:
@@ -111,21 +92,32 @@ async def wait_for_answer(request: Request, questions: Questions, question: Ques
     return question.result()
 
 
-def describe(app: FastAPI) -> dict[str, Any]:
+def describe(app: FastAPI, routers: Iterable[APIRouter]) -> dict[str, Any]:
     """What `/api/v1/openapi.json` answers; made once."""
     if app.openapi_schema:
         return app.openapi_schema
-    found = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
-    _, problems = models_json_schema([(Problem, "serialization"), (Finding, "serialization")], ref_template=_SCHEMAS)
-    schemas = found["components"]["schemas"]
+    description = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+    results = {
+        name: result() if isfunction(result) else result
+        for router in routers
+        for route in router.routes
+        if isinstance(route, APIRoute)
+        for name, result in [(route.name, route.endpoint.__dict__.get(_RESULT))]
+        if result is not None
+    }
+    described, definitions = json_schemas([Problem, *results.values()], _SCHEMAS)
+    schemas = description["components"]["schemas"]
     for name in _REPLACED:
         schemas.pop(name, None)
-    schemas |= problems["$defs"]
-    found["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-    found["security"] = [{"token": []}]
-    for methods in found["paths"].values():
+    schemas |= definitions
+    description["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    description["security"] = [{"token": []}]
+    for methods in description["paths"].values():
         for operation in methods.values():
             # A wrong parameter is a problem like any other.
             operation["responses"].pop("422", None)
-    app.openapi_schema = found
-    return found
+            if (result := results.get(operation["operationId"])) is not None:
+                (answer,) = (each for status, each in operation["responses"].items() if status.startswith("2"))
+                answer["content"] = {Json.media_type: {"schema": described[result]}}
+    app.openapi_schema = description
+    return description

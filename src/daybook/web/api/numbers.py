@@ -5,131 +5,23 @@ from typing import Annotated, Any
 from fastapi import Path, Query, Request
 from starlette.responses import Response
 
-from daybook.web.api.answer import Answer, Finding, RunId, answered, api_router, wait_for_answer
-from daybook.web.api.runs import TableVersion
+from daybook.runs.result import OutputResult
+from daybook.web.api.answer import RunId, answered, answers, api_router, wait_for_answer
 from daybook.web.served import ServedHere, csv_response, numbers_request, reader_of
 
 router = api_router()
 
 
-class Output(Answer):
-    operation_seq: int
-    operation_id: str
-    name: str
-    destination: str
-    place: str
-    format: str
-    rows_written: int
-    columns_written: list[str]
-    write_duration_ms: int
-    dataset_id: str | None
-    dataset_version: int | None
-    table_version: TableVersion | None
-    delta_version: int | None
-    is_repeat: bool
+def _numbers() -> Any:
+    from daybook.workspace.numbers import NumbersPage
+
+    return NumbersPage
 
 
-class NumberColumn(Answer):
-    name: str
-    type: str
+def _explanation() -> Any:
+    from daybook.runs.explain.levels import NumberExplanation
 
-
-class Condition(Answer):
-    column: str
-    comparison: str
-    value: Any = None
-
-
-class Order(Answer):
-    column: str
-    is_descending: bool
-
-
-class Numbers(Answer):
-    """Exact numbers are texts; `totals` are sums over all rows that fulfil the conditions."""
-
-    run_id: str
-    project_id: str
-    period: str
-    output: Output
-    columns: list[NumberColumn]
-    where: list[Condition]
-    sort: list[Order]
-    offset: int
-    limit: int
-    count: int
-    totals: dict[str, Any] | None
-    rows: list[dict[str, Any]]
-
-
-class ExplainedOperation(Answer):
-    seq: int
-    id: str
-    name: str
-    type: str
-
-
-class NextQuestion(Answer):
-    run_id: str
-    project_id: str
-    period: str
-    seq: int
-    keys: dict[str, str | None]
-
-
-class Origin(Answer):
-    key: dict[str, Any]
-    dataset_id: str | None
-    next: NextQuestion | None
-
-
-class ShownRows(Answer):
-    count: int
-    columns: list[str]
-    shown: list[dict[str, Any]]
-
-
-class PickedRows(ShownRows):
-    origins: list[Origin]
-
-
-class Sum(Answer):
-    column: str
-    above: str | None
-    value: str | None
-    rows: str | None
-    is_equal: bool
-
-
-class Gap(Answer):
-    run_id: str
-    seq: int
-    errors: list[Finding]
-
-
-class Explanation(Answer):
-    run_id: str
-    project_id: str
-    period: str
-    parameters: dict[str, Any]
-    operation: ExplainedOperation
-    keys: dict[str, Any]
-    groups: list[dict[str, Any]]
-    summary_rows: ShownRows | None
-    rows: PickedRows
-    sums: list[Sum]
-    gaps: list[Gap]
-
-
-class ExplanationLevel(Answer):
-    depth: int
-    explanations: list[Explanation]
-    gaps: list[Gap]
-
-
-class NumberExplanation(Explanation):
-    levels: list[ExplanationLevel]
-    is_complete: bool
+    return NumberExplanation
 
 
 Where = Annotated[
@@ -139,16 +31,17 @@ Sort = Annotated[list[str] | None, Query(description="Columns; `-amount` is from
 Seq = Annotated[int, Path(description="The seq of the output.", ge=0)]
 
 
-@router.get("/runs/{run_id}/outputs", response_model=list[Output], tags=["numbers"])
+@router.get("/runs/{run_id}/outputs", tags=["numbers"])
+@answers(list[OutputResult])
 def outputs(served: ServedHere, run_id: RunId) -> Response:
     """What a run has committed, in the order of its operations."""
-    from daybook.workspace.json.results import output_as_json
     from daybook.workspace.numbers import list_outputs
 
-    return answered([output_as_json(each) for each in list_outputs(served.workspace, run_id)])
+    return answered(list_outputs(served.workspace, run_id))
 
 
-@router.get("/runs/{run_id}/outputs/{seq}/rows", response_model=Numbers, tags=["numbers"])
+@router.get("/runs/{run_id}/outputs/{seq}/rows", tags=["numbers"])
+@answers(_numbers)
 def output_rows(
     served: ServedHere,
     run_id: RunId,
@@ -160,10 +53,8 @@ def output_rows(
     totals: Annotated[bool, Query(description="Whether all rows are summed up.")] = True,
 ) -> Response:
     """One page of the rows of an output, without Spark."""
-    from daybook.workspace.json.results import numbers_as_json
-
     request = numbers_request(run_id, seq, where or [], sort or [], offset=offset, limit=limit, has_totals=totals)
-    return answered(numbers_as_json(served.numbers(request)))
+    return answered(served.numbers(request))
 
 
 @router.get(
@@ -177,7 +68,8 @@ def output_csv(served: ServedHere, run_id: RunId, seq: Seq, where: Where = None,
     return csv_response(served, numbers_request(run_id, seq, where or [], sort or []))
 
 
-@router.get("/runs/{run_id}/explain/{operation}", response_model=NumberExplanation, tags=["numbers"])
+@router.get("/runs/{run_id}/explain/{operation}", tags=["numbers"])
+@answers(_explanation)
 async def explain(
     request: Request,
     served: ServedHere,
@@ -192,7 +84,6 @@ async def explain(
 ) -> Response:
     """The rows behind a number, computed again from the snapshot of its run; Spark is started where it has to be."""
     from daybook.runs.explain.row_origins import parse_keys
-    from daybook.workspace.json.results import number_explanation_as_json
 
     question = served.questions.explain(
         run_id,
@@ -204,5 +95,4 @@ async def explain(
         columns=tuple(column or ()),
         reader=reader_of(request),
     )
-    found = await wait_for_answer(request, served.questions, question)
-    return answered(number_explanation_as_json(found))
+    return answered(await wait_for_answer(request, served.questions, question))

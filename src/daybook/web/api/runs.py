@@ -3,20 +3,21 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any
 
 from fastapi import Query, Request
 from starlette.responses import Response, StreamingResponse
 
+from daybook.compare.result import BridgeResult, DiffResult
 from daybook.errors import DaybookError
+from daybook.store.records import RunStatus
 from daybook.web.api.answer import (
-    Answer,
-    Finding,
     IfNoneMatch,
     ProjectFilter,
     RunId,
     answered,
     answered_once,
+    answers,
     api_router,
     shared_answer,
     wait_for_answer,
@@ -24,90 +25,9 @@ from daybook.web.api.answer import (
 from daybook.web.problems import event_text
 from daybook.web.questions import Question
 from daybook.web.served import POLL_SECONDS, WATCHED_RUNS, Served, ServedHere, StoreWatch, reader_of
-from daybook.workspace.json.results import run_details_as_json, run_listing_as_json
-
-_Found = TypeVar("_Found")
+from daybook.workspace.history import RunDetails, RunListing
 
 router = api_router()
-
-
-class Process(Answer):
-    host: str
-    host_id: str
-    pid: int
-    started: str
-
-
-RunStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
-
-
-class RunSummary(Answer):
-    id: str
-    project_id: str
-    project_version: int
-    calendar_id: str
-    period: str
-    as_of: str | None
-    status: RunStatus
-    is_draft: bool
-    is_sandboxed: bool
-    user: str | None
-    created_at: str
-    started_at: str | None
-    finished_at: str | None
-    attempt: int
-    last_completed_operation: int | None
-    error: dict[str, Any] | None
-    cancel_requested_at: str | None
-    token: int
-    lease_expires_at: str | None
-    process: Process
-    duration_ms: int | None
-
-
-class Runs(Answer):
-    """Newest first; `next` continues the list as the parameter `after`."""
-
-    runs: list[RunSummary]
-    next: str | None
-
-
-class TableVersion(Answer):
-    format: str
-    token: str
-
-
-class OperationCounts(Answer):
-    seq: int
-    operation_id: str
-    type: Literal["load", "update", "aggregate", "append", "delete", "check", "output"]
-    rows_picked: int | None
-    rows_added: int | None
-    rows_deleted: int | None
-    rows_written: int | None
-    duration_ms: int | None
-    details: dict[str, Any]
-    name: str
-
-
-class CommittedOutput(Answer):
-    operation_seq: int
-    operation_id: str
-    destination: str
-    mode: str
-    table_version: TableVersion | None
-    delta_version: int | None
-    rows: int | None
-    fingerprint: str | None
-    details: dict[str, Any]
-    committed_at: str | None
-
-
-class RunDetails(RunSummary):
-    errors: list[Finding]
-    operations: list[OperationCounts]
-    commits: list[CommittedOutput]
-    snapshot: dict[str, Any]
 
 
 # Proxies close connections that say nothing.
@@ -126,9 +46,9 @@ def _event(name: str, data: Any) -> str:
     return f"event: {name}\ndata: {event_text(data)}\n\n"
 
 
-def _shared_event(served: Served, key: str, found: _Found, as_json: Callable[[_Found], Any]) -> bytes:
+def _shared_event(served: Served, key: str, result: Any) -> bytes:
     """Written once for all who listen."""
-    return served.bodies.get(("event", key), (found,), lambda: event_text(as_json(found)).encode())
+    return served.bodies.get(("event", key), (result,), lambda: event_text(result).encode())
 
 
 async def _changes(
@@ -170,8 +90,7 @@ async def run_list_events(request: Request, served: ServedHere) -> StreamingResp
     """The latest runs, again whenever one of them begins, goes on or ends."""
 
     def read() -> tuple[bytes, bool]:
-        found = served.runs(limit=WATCHED_RUNS)
-        return _shared_event(served, "runs", found, run_listing_as_json), False
+        return _shared_event(served, "runs", served.runs(limit=WATCHED_RUNS)), False
 
     return EventStream(_changes(request, served.watch, read, "runs"))
 
@@ -182,8 +101,8 @@ async def run_events(request: Request, served: ServedHere, run_id: str) -> Strea
     await asyncio.to_thread(served.run, run_id)
 
     def read() -> tuple[bytes, bool]:
-        found = served.run(run_id)
-        return _shared_event(served, run_id, found, run_details_as_json), not found.record.is_active
+        details = served.run(run_id)
+        return _shared_event(served, run_id, details), not details.record.is_active
 
     return EventStream(_changes(request, served.watch, read, "run"))
 
@@ -222,7 +141,8 @@ async def question_events(request: Request, served: ServedHere, question_id: str
     return EventStream(_progress(request, served, question))
 
 
-@router.get("/runs", response_model=Runs, tags=["runs"])
+@router.get("/runs", tags=["runs"])
+@answers(RunListing)
 def runs(
     served: ServedHere,
     project: ProjectFilter = None,
@@ -233,15 +153,15 @@ def runs(
 ) -> Response:
     """Runs, newest first."""
     listed = served.runs(project=project, period=period, status=status, limit=limit, after=after)
-    return shared_answer(served, ("runs", project, period, status, limit, after), listed, run_listing_as_json)
+    return shared_answer(served, ("runs", project, period, status, limit, after), listed)
 
 
-@router.get("/runs/{run_id}", response_model=RunDetails, tags=["runs"])
+@router.get("/runs/{run_id}", tags=["runs"])
+@answers(RunDetails)
 def run(served: ServedHere, run_id: RunId, if_none_match: IfNoneMatch = None) -> Response:
     """Everything that is known of a run; one that has ended does not change any more."""
-    found = served.run(run_id)
-    data = run_details_as_json(found)
-    return answered(data) if found.record.is_active else answered_once(data, if_none_match)
+    details = served.run(run_id)
+    return answered(details) if details.record.is_active else answered_once(details, if_none_match)
 
 
 ComparedRun = Annotated[str, Query(description="A run, or PROJECT@PERIOD.", max_length=300)]
@@ -250,135 +170,8 @@ ComparedOutput = Annotated[str | None, Query(description="By destination, id or 
 MadeBy = Annotated[int | None, Query(description="The operation that made the rows.", ge=0)]
 
 
-class ComparedOperation(Answer):
-    a: int
-    b: int
-    name: str
-
-
-class DiffRows(Answer):
-    a: int
-    b: int
-    added: int
-    removed: int
-    changed: int
-    same: int
-
-
-class DiffTotal(Answer):
-    column: str
-    before: str
-    after: str
-    difference: str
-
-
-class RowPair(Answer):
-    a: int
-    b: int
-
-
-class DiffChange(Answer):
-    key: dict[str, Any]
-    before: dict[str, Any] | None
-    after: dict[str, Any] | None
-    rows: RowPair | None = None
-
-
-class OnlyIn(Answer):
-    a: list[str]
-    b: list[str]
-
-
-class Retyped(Answer):
-    column: str
-    a: str
-    b: str
-
-
-class Notice(Answer):
-    code: str
-    message: str
-    file: str | None
-    line: int | None
-    column: int | None
-    hint: str | None
-
-
-class Diff(Answer):
-    a: str
-    b: str
-    output: str
-    operation: ComparedOperation
-    key: list[str]
-    key_origin: Literal["given", "group_by", "natural_key", "row_id"]
-    rows: DiffRows
-    totals: list[DiffTotal]
-    changes: list[DiffChange]
-    repeated_keys: RowPair | None = None
-    only_in: OnlyIn | None = None
-    retyped: list[Retyped] = []
-    notices: list[Notice]
-
-
-class CauseRows(Answer):
-    added: int
-    removed: int
-    changed: int
-
-
-class RowEffect(Answer):
-    key: dict[str, Any] | None
-    before: dict[str, Any] | None
-    after: dict[str, Any] | None
-    effect: str | None
-
-
-class CauseName(Answer):
-    kind: str
-    name: str
-    label: str
-
-
-class Cause(CauseName):
-    share: str
-    rows: CauseRows | None = None
-    largest: list[RowEffect] = []
-    together: list[CauseName] = []
-    reason: str | None = None
-
-
-class CauseShare(Answer):
-    kind: str
-    name: str
-    share: str
-
-
-class GroupBridge(Answer):
-    key: dict[str, Any] | None
-    before: str
-    after: str
-    causes: list[CauseShare]
-
-
-class Bridge(Answer):
-    """Numbers are exact text; `before` and the shares are `after`."""
-
-    a: str
-    b: str
-    output: str
-    operation: ComparedOperation
-    measure: str
-    before: str
-    after: str
-    difference: str
-    residual: str
-    order: list[str]
-    causes: list[Cause]
-    by: list[GroupBridge] | None = None
-    notices: list[Notice]
-
-
-@router.get("/diff", response_model=Diff, tags=["compare"])
+@router.get("/diff", tags=["compare"])
+@answers(DiffResult)
 async def diff(
     request: Request,
     served: ServedHere,
@@ -392,15 +185,15 @@ async def diff(
 ) -> Response:
     """What changed between two runs."""
     from daybook.compare.diff import DiffRequest
-    from daybook.workspace.json.close import diff_as_json
     from daybook.workspace.numbers import parse_tolerance
 
     wanted = DiffRequest(a, b, output, rows, tuple(key or ()), parse_tolerance(tolerance), limit)
     found = await wait_for_answer(request, served.questions, served.questions.diff(wanted, reader=reader_of(request)))
-    return answered(diff_as_json(found))
+    return answered(found)
 
 
-@router.get("/bridge", response_model=Bridge, tags=["compare"])
+@router.get("/bridge", tags=["compare"])
+@answers(BridgeResult)
 async def bridge(
     request: Request,
     served: ServedHere,
@@ -414,8 +207,7 @@ async def bridge(
 ) -> Response:
     """Why a total moved from one run to another: causes whose shares add up to the difference."""
     from daybook.compare.bridge import BridgeRequest
-    from daybook.workspace.json.close import bridge_as_json
 
     wanted = BridgeRequest(a, b, measure, output, rows, tuple(by or ()), tuple(order or ()))
     found = await wait_for_answer(request, served.questions, served.questions.bridge(wanted, reader=reader_of(request)))
-    return answered(bridge_as_json(found))
+    return answered(found)

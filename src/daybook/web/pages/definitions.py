@@ -38,7 +38,7 @@ def definition(
     since: Annotated[int | None, Query(ge=1)] = None,
 ) -> Response:
     found = show_definition(served.workspace, kind, identifier, version)
-    shown = found.definition.version
+    shown = found.version
     difference = compare_versions(served.workspace, kind, identifier, since, shown) if since else None
     runs = served.runs(project=identifier, limit=10).runs if kind == "project" else ()
     return served.templates.page(
@@ -46,8 +46,8 @@ def definition(
         "definition.html",
         title=f"{kind} {identifier}",
         found=found,
-        stored=found.definition,
-        is_latest=found.definition.is_latest,
+        stored=found,
+        is_latest=found.is_latest,
         difference=difference,
         runs=runs,
     )

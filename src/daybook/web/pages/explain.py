@@ -131,8 +131,9 @@ def explain(
     before = parse_trail(trail)
 
     def render(explained: Any) -> Response:
-        here = explain_address(run_id, explained.first.seq, format_keys(keys))
-        label = ", ".join(text for text in keys.values() if text) or f"operation {explained.first.seq}"
+        seq = explained.first.operation.seq
+        here = explain_address(run_id, seq, format_keys(keys))
+        label = ", ".join(text for text in keys.values() if text) or f"operation {seq}"
         way = (*before, TrailStep(label, here))
         levels = [explained.first, *(each for level in explained.levels for each in level.explanations)]
         projects = {run_id: found.snapshot["project"]}
@@ -151,7 +152,7 @@ def explain(
             ],
             before=before,
             record=found.record,
-            more=explain_address(run_id, explained.first.seq, format_keys(keys), trail=before, limit=limit * 5),
+            more=explain_address(run_id, seq, format_keys(keys), trail=before, limit=limit * 5),
         )
 
     return answer_page(request, served, question, render)
@@ -164,12 +165,12 @@ class _ExplainedView:
         from daybook.runs.explain.levels import ROWS_TITLES
 
         self.found = found
-        self.title = ROWS_TITLES[found.type]
+        self.title = ROWS_TITLES[found.operation.type]
         self._way = way
         operations = {each["seq"]: each for each in project["operations"]}
         self._names = {seq: each["name"] for seq, each in operations.items()}
-        self.expressions = _expressions(operations.get(found.seq, {}))
-        known = {*found.group_by, *found.keys, *(name for origin in found.origins for name in origin.key)}
+        self.expressions = _expressions(operations.get(found.operation.seq, {}))
+        known = {*found.group_by, *found.keys, *(name for origin in found.rows.origins for name in origin.key)}
         self.keys = known | SYSTEM_COLUMNS.keys()
 
     def columns(self, shown: "ShownRows") -> list[str]:
@@ -187,7 +188,7 @@ class _ExplainedView:
     @property
     def rows(self) -> "list[tuple[Mapping[str, Any], str | None]]":
         """Every row with the address of the rows behind it; none for a line of a source."""
-        origins: list[RowOrigin | None] = [*self.found.origins]
+        origins: list[RowOrigin | None] = [*self.found.rows.origins]
         origins += [None] * (len(self.found.rows.rows) - len(origins))
         return [(row, self._behind(origin)) for row, origin in zip(self.found.rows.rows, origins, strict=True)]
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from daybook.errors import Notice
 from daybook.workspace.python_api.arguments import checked
+from daybook.workspace.result_json import as_json
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -101,8 +102,8 @@ class Explanation:
         return self.result.summary_rows.rows if self.result.summary_rows else ()
 
     def __repr__(self) -> str:
-        found = self.result
-        return f"<Explanation of operation {found.seq} ({found.name}) of run {found.run_id}: {self.count:,} rows>"
+        run_id, operation = self.result.run_id, self.result.operation
+        return f"<Explanation of operation {operation.seq} ({operation.name}) of run {run_id}: {self.count:,} rows>"
 
     def _repr_html_(self) -> str:
         from daybook.workspace.report_page import explanation_html
@@ -132,9 +133,8 @@ class Diff:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as `daybook diff --json`."""
-        from daybook.workspace.json.close import diff_as_json
-
-        return diff_as_json(self.result)
+        data: dict[str, Any] = as_json(self.result)
+        return data
 
     def __repr__(self) -> str:
         rows = self.result.rows
@@ -172,9 +172,8 @@ class Bridge:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as `daybook bridge --json`."""
-        from daybook.workspace.json.close import bridge_as_json
-
-        return bridge_as_json(self.result)
+        data: dict[str, Any] = as_json(self.result)
+        return data
 
     def __repr__(self) -> str:
         found = self.result

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from daybook.workspace.json.results import json_text, plain
+from daybook.workspace.result_json import as_json, json_text
 
 
 @pytest.mark.parametrize(
@@ -25,5 +25,5 @@ from daybook.workspace.json.results import json_text, plain
     ],
 )
 def test_values(value: object, expected: object) -> None:
-    assert plain(value) == expected
+    assert as_json(value) == expected
     assert json.loads(json_text(value)) == expected

@@ -15,8 +15,8 @@ from daybook.compare.result import (
     add,
     subtract,
 )
-from daybook.workspace.json.close import bridge_as_json, diff_as_json
-from tests.comparisons import ORDERS, ROUNDING, ROWS, A, B, a_bridge
+from daybook.workspace.result_json import as_json
+from tests.comparisons import ORDERS, ROUNDING, ROWS, A, B, a_bridge, shares
 
 
 def test_a_diff_has_its_keys_and_exact_numbers() -> None:
@@ -33,7 +33,7 @@ def test_a_diff_has_its_keys_and_exact_numbers() -> None:
         repeated=RepeatedRowKeys(1, 0),
     )
 
-    shown = diff_as_json(found)
+    shown = as_json(found)
 
     assert shown["a"] == A.run_id
     assert shown["key"] == ["region"]
@@ -48,7 +48,7 @@ def test_a_diff_has_its_keys_and_exact_numbers() -> None:
 def test_a_bridge_has_its_keys_and_a_data_cause_its_rows() -> None:
     late = RowEffect({"order_id": "O-9"}, None, {"amount": Decimal("30.00")}, Decimal("30.00"))
     first = Cause((ORDERS,), Decimal("30.00"), RowCounts(1, 0, 0), (late,))
-    shown = bridge_as_json(a_bridge(first, Cause((ROUNDING,), Decimal("0.25"))))
+    shown = as_json(a_bridge(first, Cause((ROUNDING,), Decimal("0.25"))))
 
     assert (shown["before"], shown["after"], shown["difference"], shown["residual"]) == (
         "100.00",
@@ -75,7 +75,7 @@ def test_a_bridge_has_its_keys_and_a_data_cause_its_rows() -> None:
 
 
 def test_causes_that_were_swapped_together_say_so() -> None:
-    shown = bridge_as_json(a_bridge(Cause((ORDERS, ROUNDING), Decimal("30.25"), reason="column tax is unknown")))
+    shown = as_json(a_bridge(Cause((ORDERS, ROUNDING), Decimal("30.25"), reason="column tax is unknown")))
 
     (cause,) = shown["causes"]
     assert cause["name"] == "orders + round"
@@ -84,9 +84,9 @@ def test_causes_that_were_swapped_together_say_so() -> None:
 
 
 def test_a_bridge_by_group_has_a_share_of_each_cause() -> None:
-    group = GroupBridge({"region": "EMEA"}, Decimal("60.00"), Decimal("90.00"), (Decimal("30.00"),))
+    group = GroupBridge({"region": "EMEA"}, Decimal("60.00"), Decimal("90.00"), shares("30.00"))
 
-    shown = bridge_as_json(a_bridge(Cause((ORDERS,), Decimal("30.25")), by=(group,)))
+    shown = as_json(a_bridge(Cause((ORDERS,), Decimal("30.25")), by=(group,)))
 
     assert shown["by"] == [
         {

@@ -6,10 +6,12 @@ from typing import Any
 
 from daybook.compare.result import (
     Cause,
+    CauseShare,
     ColumnTotal,
     DiffCounts,
     DiffResult,
     GroupBridge,
+    OneSidedColumns,
     RepeatedRowKeys,
     RetypedColumn,
     RowChange,
@@ -18,23 +20,27 @@ from daybook.compare.result import (
 )
 from daybook.engine.java.warm_folder import WarmUpProgress
 from daybook.errors import DaybookError, Span, notice
+from daybook.errors.render import findings_of
 from daybook.graph.build import BuildResult, NodeResult
 from daybook.graph.nodes import Node
 from daybook.model.calendar import Period
 from daybook.runs.explain.levels import (
+    ExplainedOperation,
     ExplainedSum,
     ExplanationGap,
     ExplanationLevel,
     NumberExplanation,
     OperationExplanation,
+    PickedRows,
     ShownRows,
 )
 from daybook.runs.explain.row_origins import NextQuestion, RowOrigin
 from daybook.runs.recovery import Recovery
 from daybook.runs.slices import SliceDrop, SliceEntry
 from daybook.store.records import Slice
-from daybook.workspace.json import close, results
+from daybook.workspace.build_events import done_event, finished_event, planned_event, started_event
 from daybook.workspace.maintenance import EngineStatus
+from daybook.workspace.result_json import as_json, json_text
 from tests.comparisons import ORDERS, ROUNDING, ROWS, A, B, a_bridge
 from tests.printed_json import check_golden
 
@@ -60,17 +66,23 @@ def _diff() -> DiffResult:
         (ColumnTotal("total", Decimal("150.00"), Decimal("1.705E+2"), Decimal("20.50")),),
         changes,
         RepeatedRowKeys(1, 0),
-        ("old",),
-        ("new",),
+        OneSidedColumns(("old",), ("new",)),
         (RetypedColumn("amount", "integer", "decimal(18,2)"),),
         (WARNING,),
     )
 
 
-def _explanation(**more: Any) -> OperationExplanation:
-    rows = ShownRows(("amount", "at"), ({"amount": Decimal("1E+2"), "at": NOW}, {"amount": None, "at": None}), 7)
+def _explanation(origins: tuple[RowOrigin, ...] = (), **more: Any) -> OperationExplanation:
+    rows = ({"amount": Decimal("1E+2"), "at": NOW}, {"amount": None, "at": None})
     return OperationExplanation(
-        "run-2", "close", "2026-01", 10, "sum", "By region", "aggregate", {"region": "EMEA"}, rows, rows, **more
+        run_id="run-2",
+        project_id="close",
+        period="2026-01",
+        operation=ExplainedOperation(10, "sum", "By region", "aggregate"),
+        keys={"region": "EMEA"},
+        summary_rows=ShownRows(7, ("amount", "at"), rows),
+        rows=PickedRows(7, ("amount", "at"), rows, origins),
+        **{"parameters": {}, "groups": (), **more},
     )
 
 
@@ -78,12 +90,10 @@ def _number() -> NumberExplanation:
     following = NextQuestion("run-1", "clean", "2026-01", 20, {"order_id": "O-1", "region": None})
     origins = (RowOrigin({"order_id": "O-1"}, "orders", following), RowOrigin({"at": NOW}))
     sums = (
-        ExplainedSum("amount", Decimal("1E+2"), Decimal("100"), None),
-        ExplainedSum("count", 3, 2, above=3),
+        ExplainedSum("amount", None, Decimal("100"), Decimal("1E+2")),
+        ExplainedSum("count", 3, 2, 3),
     )
-    first = _explanation(
-        leads={10: {}}, groups=({"region": "APAC"},), origins=origins, sums=sums, parameters={"least": "1.00"}
-    )
+    first = _explanation(origins, leads={10: {}}, groups=({"region": "APAC"},), sums=sums, parameters={"least": "1.00"})
     gap = ExplanationGap("run-0", 5, DaybookError("RUN_012", run_id="run-0"))
     return NumberExplanation(first, (ExplanationLevel(2, (_explanation(),), (gap,)),), is_complete=True)
 
@@ -98,29 +108,34 @@ def test_results() -> None:
     node = Node("close", month)
     done = NodeResult(node, "failed", "run-1", "[RUN_012] gone", 1.25, is_failure=True)
     printed = {
-        "diff": close.diff_as_json(_diff()),
-        "bridge": close.bridge_as_json(
+        "diff": as_json(_diff()),
+        "bridge": as_json(
             a_bridge(
                 Cause((ORDERS,), Decimal("30.00"), RowCounts(1, 0, 1), (LATE, TWICE), repeated=RepeatedRowKeys(0, 2)),
                 Cause((ROUNDING, ORDERS), Decimal("0.25"), reason="column tax is unknown", explained_by=10),
-                by=(GroupBridge({"region": None}, Decimal("6E+1"), 1.5, (Decimal("30.00"), 0)),),
+                by=(
+                    GroupBridge(
+                        {"region": None},
+                        Decimal("6E+1"),
+                        1.5,
+                        (CauseShare.of((ORDERS,), Decimal("30.00")), CauseShare.of((ROUNDING, ORDERS), 0)),
+                    ),
+                ),
             )
         ),
-        "explanation": results.number_explanation_as_json(_number()),
-        "engine": results.engine_as_json(
-            EngineStatus(7, 8, NOW, "30m", True, ("conf",), WarmUpProgress(1, 8, is_over=False))
-        ),
-        "slice": results.slice_as_json(_entry()),
-        "dropped": results.slice_drop_as_json(SliceDrop(_entry(), 3, (("booked", 4),))),
-        "recovery": results.recovery_as_json(
+        "explanation": as_json(_number()),
+        "engine": as_json(EngineStatus(7, 8, NOW, "30m", True, ("conf",), WarmUpProgress(1, 8, is_over=False))),
+        "slice": as_json(_entry()),
+        "dropped": as_json(SliceDrop(_entry(), 3, (("booked", 4),))),
+        "recovery": as_json(
             Recovery((), (("lake.t", "2026-01"),), (("booked", 3),), (("lake.u", "no log"),), ("close",))
         ),
         "events": [
-            close.planned_event((node,)),
-            close.started_event(node, "run-1"),
-            close.finished_event(done),
-            close.done_event(BuildResult("build-1", (done,))),
+            planned_event((node,)),
+            started_event(node, "run-1"),
+            finished_event(done),
+            done_event(BuildResult("build-1", (done,))),
         ],
-        "errors": results.errors_as_json([DaybookError("RUN_012", run_id="run-0", span=Span("id: p", 0, 2, "p.yaml"))]),
+        "errors": findings_of([DaybookError("RUN_012", run_id="run-0", span=Span("id: p", 0, 2, "p.yaml"))]),
     }
-    check_golden("results", {name: results.json_text(value) + "\n" for name, value in printed.items()})
+    check_golden("results", {name: json_text(value) + "\n" for name, value in printed.items()})
