@@ -261,7 +261,10 @@ class OutputFrames:
         elif number is not None and target in _DATE_BOUNDS:
             value = mark_sql(_checked_date(quote_identifier(name), target), step.seq, VALUE, number)
         else:
-            value = cast_sql(quote_identifier(name), step.schema.get(name, target), target)
+            own = step.schema.get(name, target)
+            value = cast_sql(quote_identifier(name), own, target)
+            if number is not None and own != target:
+                value = mark_sql(value, step.seq, VALUE, number)
         return f"{value} AS {quote_identifier(name)}"
 
 

@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -29,7 +29,7 @@ from daybook.expression import quote_identifier
 from daybook.io.filesystem import FileStat, arrow_path, list_files, relative_to
 from daybook.io.target import OutputColumn, Target, WrittenSlice
 from daybook.model.definition import TableVersion
-from daybook.model.types import FloatType, parse_type
+from daybook.model.types import ColumnType, DecimalType, FloatType, IntegerType, parse_type
 
 # Raises when the run may not commit; called right before the atomic step with the slices it writes to, as they are.
 Fence = Callable[[tuple[WrittenSlice, ...]], None]
@@ -47,6 +47,8 @@ class CheckedTarget:
     slices: tuple[WrittenSlice, ...] = ()
     # What the slice or table was, to notice another writer.
     seen: str | None = None
+    # The output's columns in the table's types, where these hold what the output has; empty where all are the same.
+    fitted: tuple[OutputColumn, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +176,41 @@ def check_schema_change(
         listed = "; ".join(difference + lacking + changed)
         raise DaybookError("IO_021", location=target.label, difference=listed, hint="; ".join(ways))
     return SchemaChange(added)
+
+
+def fit_columns(target: Target, existing: Mapping[str, str | None]) -> tuple[OutputColumn, ...]:
+    """The columns of an output in the types of its table: numbers of the same scale, or of a smaller one.
+
+    Whether every value fits is seen when it is written. Empty where there is nothing to fit.
+    """
+    columns = tuple(
+        replace(column, type=stored) if (stored := _wider_type(existing.get(column.name), column.type)) else column
+        for column in target.columns
+    )
+    return columns if columns != target.columns else ()
+
+
+def _wider_type(stored: str | None, type_: ColumnType) -> ColumnType | None:
+    """The type that a table stores if it differs and holds as many places."""
+    if stored is None or stored == str(type_) or not stored.startswith(("decimal", "integer")):
+        return None
+    found = parse_type(stored)
+    return found if is_exact(type_) and is_exact(found) and _places(type_) <= _places(found) else None
+
+
+def is_exact(type_: ColumnType) -> bool:
+    return isinstance(type_, DecimalType | IntegerType)
+
+
+def _places(type_: ColumnType) -> int:
+    return type_.scale if isinstance(type_, DecimalType) else 0
+
+
+def check_fitted(target: Target, existing: Mapping[str, str | None]) -> tuple[OutputColumn, ...]:
+    """The columns as `fit_columns` gives them; IO_021 for differences that it cannot remove."""
+    fitted = fit_columns(target, existing)
+    check_schema_change(replace(target, columns=fitted or target.columns), existing)
+    return fitted
 
 
 def kept_columns(target: Target, existing: Mapping[str, str | None]) -> tuple[OutputColumn, ...]:

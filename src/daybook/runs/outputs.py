@@ -1,8 +1,8 @@
 """The targets of a run's outputs: destination, sandbox or temporary folder, and the sheet About of a workbook."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import assert_never
 
@@ -14,8 +14,10 @@ from daybook.errors import DaybookError, flatten, raise_all
 from daybook.io.location_checks import is_same_location, target_overlaps
 from daybook.io.registry import format_named, writer_for
 from daybook.io.target import FileTarget, OutputColumn, RunFacts, SliceOwner, Target, target_at
+from daybook.io.writer import CheckedTarget
 from daybook.model.operation import LocationDestination, OutputMode, TableDestination
-from daybook.plan.steps import OutputStep
+from daybook.model.types import parse_type
+from daybook.plan.steps import OutputStep, Plan, Step
 from daybook.resolve.location import Location, extension, inline_location, table_location
 from daybook.resolve.paths import is_remote, render_template
 from daybook.resolve.resolution import usable_datasource
@@ -45,6 +47,10 @@ class PlannedOutput:
         names = self.step.written_names
         return df.withColumnsRenamed(dict(names)) if names else df
 
+    def fitted(self, step: OutputStep) -> "PlannedOutput":
+        """The same output of a step that differs in the types of its columns."""
+        return replace(self, step=step, target=replace(self.target, columns=output_columns(step)))
+
     @property
     def is_live(self) -> bool:
         """Whether it is a workbook whose totals are formulas."""
@@ -58,6 +64,10 @@ def plan_targets(
     planned = tuple(_plan_target(step, snapshot, definitions, root) for step in outputs)
     raise_all(_collisions(planned))
     return planned
+
+
+def output_columns(step: OutputStep) -> tuple[OutputColumn, ...]:
+    return tuple(OutputColumn(step.written_names.get(name, name), type_) for name, type_ in step.columns.items())
 
 
 def redirect_to_scratch(planned: PlannedOutput, scratch: str) -> PlannedOutput:
@@ -98,7 +108,7 @@ def _plan_target(step: OutputStep, snapshot: RunSnapshot, definitions: Definitio
     target = target_at(
         location,
         mode=mode,
-        columns=tuple(OutputColumn(step.written_names.get(name, name), type_) for name, type_ in step.columns.items()),
+        columns=output_columns(step),
         run_id=snapshot.run_id,
         operation_seq=step.seq,
         owner=SliceOwner(
@@ -180,18 +190,49 @@ _FOREIGN_SLICE_CODE = "STORE_016"
 _SPARK_FAILED_CODE = "PROJECT_034"
 
 
-def check_outputs(outputs: Iterable[PlannedOutput]) -> None:
-    """What writers refuse before any work, for all outputs together; no run exists yet, and no session."""
+def check_outputs(outputs: Iterable[PlannedOutput]) -> dict[int, Mapping[str, str]]:
+    """What writers refuse before any work, for all outputs together; no run exists yet, and no session.
+
+    The types of existing tables that outputs are fitted to, by the seq of the output and by column.
+    """
+    fitted: dict[int, Mapping[str, str]] = {}
     errors: list[DaybookError] = []
     for planned in outputs:
         if format_named(planned.target.format).needs_session:
             continue
         try:
             with output_errors(planned):
-                writer_for(planned.target.format).check(planned.target)
+                checked = writer_for(planned.target.format).check(planned.target)
         except DaybookError as error:
             errors.append(error)
+            continue
+        if types := fitted_types(planned, checked):
+            fitted[planned.step.seq] = types
     raise_all(errors)
+    return fitted
+
+
+def fitted_types(planned: PlannedOutput, checked: CheckedTarget) -> Mapping[str, str]:
+    """The columns of the working dataset that are written in another type, with the type."""
+    return {
+        name: str(column.type)
+        for (name, type_), column in zip(planned.step.columns.items(), checked.fitted, strict=False)
+        if column.type != type_
+    }
+
+
+def fit_plan(plan: Plan, fitted: Mapping[int, Mapping[str, str]]) -> Plan:
+    """The plan whose outputs write columns in the types of their tables."""
+    if not fitted:
+        return plan
+    return replace(plan, steps=tuple(_fit_step(step, fitted) for step in plan.steps))
+
+
+def _fit_step(step: Step, fitted: Mapping[int, Mapping[str, str]]) -> Step:
+    if not isinstance(step, OutputStep) or step.seq not in fitted:
+        return step
+    types = {name: parse_type(type_) for name, type_ in fitted[step.seq].items()}
+    return replace(step, columns={**step.columns, **types})
 
 
 @contextmanager

@@ -234,6 +234,8 @@ class RunSnapshot:
     project_file: str | None = None
     # The value of every parameter, given or default, as text.
     parameters: Mapping[str, str] = field(default_factory=dict)
+    # The types of existing tables that columns of outputs are written in, by the output's seq and by column.
+    fitted: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def constants(self) -> "Constants":

@@ -17,7 +17,7 @@ from daybook.workspace.maintenance import drop_slice, list_slices, restore_store
 from daybook.workspace.open_workspace import OpenedWorkspace, open_workspace
 from tests.postgres import jdbc_driver, server_for_java
 from tests.spark.io.cases import DERBY
-from tests.workspaces import Folder, to_table
+from tests.workspaces import Folder, assign, to_table
 
 
 @pytest.fixture(scope="module")
@@ -155,3 +155,22 @@ def test_what_was_committed_after_the_backup_is_found_again(
     )
     folder.run("2026-01")
     assert [period for period, _ in rows(spark, database)] == ["2026-01"] * 3
+
+
+@pytest.mark.parametrize("database", ["derby"], indirect=True)
+def test_fewer_places_than_the_table_has_lose_nothing(
+    spark: SparkSession, tmp_path: Path, database: JdbcSource
+) -> None:
+    folder = workspace(tmp_path / "w", spark, database)
+    for period, places in (("2026-01", 2), ("2026-02", 1)):
+        share = assign("amount", f"CASE WHEN region = 'APAC' THEN ROUND(amount / 3, {places}) ELSE amount END")
+        folder.project(share, to_table("result", "db", columns=["order_id", "amount"]))
+        folder.run(period)
+    given = {name: str(value) for name, value in database.options.model_dump(exclude_none=True).items()}
+    found = spark.read.format("jdbc").options(**given, dbtable='"result"').load()
+    assert {row.order_id: str(row.amount) for row in found.collect()} == {
+        "O-1": "100.00",
+        "O-2": "50.00",
+        "O-3": "0.00",
+        "O-4": "23.30",
+    }

@@ -19,7 +19,7 @@ from daybook.errors import DaybookError, Notice, error_to_record, flatten, notic
 from daybook.io.pins import Pin
 from daybook.io.read_source import ReadSource
 from daybook.io.registry import writer_for
-from daybook.io.writer import CheckedTarget, StagedOutput, Writer
+from daybook.io.writer import CheckedTarget, StagedOutput, Writer, check_schema_change
 from daybook.model.calendar import Period
 from daybook.model.definition import Definition
 from daybook.model.loading import LoadedWorkspace
@@ -33,6 +33,7 @@ from daybook.runs.attempt.start import (
     apply_project_files,
     check_request,
     find_version,
+    fit_run,
     parse_periods,
     prepare_run,
     restore_run,
@@ -113,7 +114,7 @@ class Execution:
         pending = [planned for planned in self.prepared.outputs if planned.step.seq not in committed]
         for planned in pending:
             with output_errors(planned):
-                self.checked[planned.step.seq] = writer_for(planned.target.format).check(planned.target)
+                self.checked[planned.step.seq] = _check_target(writer_for(planned.target.format), planned)
         written = [(planned, self.checked[planned.step.seq].slices) for planned in pending]
         self._report(self.recorder.record_sources({key: source.pins for key, source in sources.items()}, written))
 
@@ -142,7 +143,7 @@ class Execution:
         writer = self._writer(planned, pipeline, sources)
         self.environment.listener.stage(f"writing {planned.label}")
         with output_errors(planned, pipeline.failure):
-            checked = self.checked.get(planned.step.seq) or writer.check(planned.target)
+            checked = self.checked.get(planned.step.seq) or _check_target(writer, planned)
             began = time.monotonic()
             staged = writer.stage(planned.named(output.df), planned.target, checked)
         return replace(staged, duration_ms=round((time.monotonic() - began) * 1000))
@@ -196,6 +197,14 @@ class Execution:
             if each not in self.notices:
                 self.notices.append(each)
                 self.environment.listener.notice(each)
+
+
+def _check_target(writer: Writer[Any], planned: PlannedOutput) -> CheckedTarget:
+    """The target as it is now; IO_021 when its types have changed since the run was prepared."""
+    checked = writer.check(planned.target)
+    if checked.fitted:
+        check_schema_change(planned.target, {column.name: str(column.type) for column in checked.fitted})
+    return checked
 
 
 def execute_attempt(
@@ -366,13 +375,11 @@ def prepare_applied(
         if others:
             _refuse_locked(workspace, transaction, definition, (first, *others), request)
         prepared = prepare_run(workspace, environment, transaction, definition, first, request)
-    check_outputs(prepared.outputs)
-    yield prepared
+    yield fit_run(prepared, check_outputs(prepared.outputs))
     for period in others:
         with environment.store.read() as transaction:
             prepared = prepare_run(workspace, environment, transaction, definition, period, request)
-        check_outputs(prepared.outputs)
-        yield prepared
+        yield fit_run(prepared, check_outputs(prepared.outputs))
 
 
 def _refuse_locked(

@@ -32,7 +32,7 @@ from daybook.resolve.resolution import ANY_PERIOD, PeriodLookup
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.lifecycle.apply import apply
 from daybook.runs.lifecycle.runnable import require_runnable
-from daybook.runs.outputs import PlannedOutput, plan_targets
+from daybook.runs.outputs import PlannedOutput, fit_plan, plan_targets
 from daybook.runs.permissions import check_period, conflict_notices, refuse_workspace_files
 from daybook.runs.sandbox import SandboxPeriods, with_sandbox
 from daybook.runs.snapshot import RunSettings, RunSnapshot, new_run_id, provenance, recorded_definitions, used_resolvers
@@ -84,10 +84,21 @@ def resolve_run(
     return PreparedRun(whole, plan, outputs, plan.notices)
 
 
+def fit_run(prepared: PreparedRun, fitted: Mapping[int, Mapping[str, str]]) -> PreparedRun:
+    """The run with outputs whose columns have the types of their tables."""
+    if not fitted:
+        return prepared
+    snapshot, plan = replace(prepared.snapshot, fitted=fitted), fit_plan(prepared.plan, fitted)
+    steps = {step.seq: step for step in plan.outputs}
+    outputs = tuple(planned.fitted(steps[planned.step.seq]) for planned in prepared.outputs)
+    return replace(prepared, snapshot=snapshot, plan=plan, outputs=outputs)
+
+
 def restore_run(snapshot: RunSnapshot, root: Path) -> PreparedRun:
     """The same run from its snapshot alone."""
     definitions = recorded_definitions(snapshot)
     plan = plan_project(snapshot.project, snapshot.project_source(root), definitions, snapshot.constants)
+    plan = fit_plan(plan, snapshot.fitted)
     return PreparedRun(snapshot, plan, plan_targets(plan.outputs, snapshot, definitions, root))
 
 

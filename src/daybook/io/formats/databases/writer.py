@@ -19,7 +19,7 @@ from daybook.io.target import (
     affected_slices,
     slices_after,
 )
-from daybook.io.writer import CheckedTarget, Commit, Fence, StagedOutput, check_schema_change, no_fence
+from daybook.io.writer import CheckedTarget, Commit, Fence, StagedOutput, check_schema_change, fit_columns, no_fence
 from daybook.model.secrets import mask_secrets
 from daybook.model.types import RUN_PERIOD_COLUMN
 from daybook.resolve.location import Location
@@ -37,10 +37,12 @@ class DatabaseWriter:
         with self._reading(target) as database:
             if database is None:
                 return CheckedTarget(seen="0")
+            fitted: tuple[OutputColumn, ...] = ()
             if _find_commit(database, target) is None:
-                self._check_table(database, target)
+                fitted = fit_columns(target, self._kept_types(database, target))
+                self._check_table(database, replace(target, columns=fitted or target.columns))
             slices = affected_slices(_slices(database, target), target)
-            return CheckedTarget(slices, _slice_version(database, target))
+            return CheckedTarget(slices, _slice_version(database, target), fitted)
 
     def stage(self, df: DataFrame, target: TableTarget, checked: CheckedTarget | None = None) -> StagedOutput:
         seen = self._seen(target) if checked is None else checked.seen
@@ -170,6 +172,12 @@ class DatabaseWriter:
         with self._dialect.connect(target) as database:
             if not database.has_table(database.ledger.table):
                 raise refused
+
+    def _kept_types(self, database: Database, target: TableTarget) -> dict[str, str | None]:
+        """The columns of a table with the types that a commit keeps; none for one that replaces them."""
+        if target.mode == "replace" and self._dialect.has_changeable_columns:
+            return {}
+        return database.columns(target.table) or {}
 
     def _check_table(self, database: Database, target: TableTarget) -> tuple[OutputColumn, ...]:
         """The columns to add to an existing table; what may not be written is refused."""

@@ -3,6 +3,7 @@
 import datetime
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -39,6 +40,7 @@ from daybook.io.writer import (
     check_schema_change,
     declared_type_text,
     fingerprint,
+    fit_columns,
     no_fence,
     remove_tree,
     staged_parquet_files,
@@ -101,9 +103,11 @@ class DeltaWriter:
         if table is None:
             self._check_place(target)
             return CheckedTarget()
+        fitted: tuple[OutputColumn, ...] = ()
         if _find_commit(table, target) is None:
-            self._check_table(table, target)
-        return CheckedTarget(written_slices(table, target), str(_slice_version(table, target)))
+            fitted = fit_columns(target, _stored_types(table, target))
+            self._check_table(table, replace(target, columns=fitted or target.columns))
+        return CheckedTarget(written_slices(table, target), str(_slice_version(table, target)), fitted)
 
     def stage(self, df: DataFrame, target: FileTarget, checked: CheckedTarget | None = None) -> StagedOutput:
         seen = self._seen(target) if checked is None else checked.seen
@@ -218,19 +222,11 @@ class DeltaWriter:
             raise DaybookError("IO_020", location=target.label)
         if target.mode == "replace":
             return
-        schema = pa.schema(table.schema().to_arrow())
         partitions = table.metadata().partition_columns
         if target.run_period is not None and partitions != [RUN_PERIOD_COLUMN]:
             difference = f"partitioned by {', '.join(partitions) or 'nothing'} instead of {RUN_PERIOD_COLUMN}"
             raise DaybookError("IO_021", location=target.label, difference=difference)
-        check_schema_change(
-            target,
-            {
-                field.name: declared_type_text(field.type)
-                for field in schema
-                if field.name not in _partition_columns(target)
-            },
-        )
+        check_schema_change(target, _stored_types(table, target))
 
     def _check_slice(self, table: DeltaTable, staged: StagedOutput, target: FileTarget) -> None:
         if target.mode == "append":
@@ -302,6 +298,16 @@ def _staged_names(target: FileTarget) -> list[str]:
 
     found = place.system.get_file_info(fs.FileSelector(place.path, allow_not_found=True))
     return [item.base_name for item in found if item.base_name.startswith(prefix)]
+
+
+def _stored_types(table: DeltaTable, target: FileTarget) -> dict[str, str | None]:
+    """The columns that a commit keeps, with their types; none for one that replaces the table."""
+    if target.mode == "replace":
+        return {}
+    schema = pa.schema(table.schema().to_arrow())
+    return {
+        field.name: declared_type_text(field.type) for field in schema if field.name not in _partition_columns(target)
+    }
 
 
 def _partition_columns(target: FileTarget) -> tuple[str, ...]:

@@ -12,8 +12,16 @@ from daybook.errors import DaybookError, Notice, notice
 from daybook.io.filesystem import list_files, partition_folder, partition_values, relative_to
 from daybook.io.formats.files.manifest import MANIFEST_NAME, Manifest, ManifestEntry, read_manifest
 from daybook.io.formats.files.one_file import ExchangeUnsupportedError, exchange_names, lock_folder, rename_if_free
-from daybook.io.target import FileTarget, SliceCommit, WrittenSlice, affected_slices, slices_after
-from daybook.io.writer import Commit, Fence, StagedOutput, check_schema_change, remove_tree, sync_to_disk
+from daybook.io.target import FileTarget, OutputColumn, SliceCommit, WrittenSlice, affected_slices, slices_after
+from daybook.io.writer import (
+    Commit,
+    Fence,
+    StagedOutput,
+    check_fitted,
+    check_schema_change,
+    remove_tree,
+    sync_to_disk,
+)
 from daybook.model.types import RUN_PERIOD_COLUMN
 
 # Of the name of a folder as it was before the last commit.
@@ -34,17 +42,18 @@ class PartFiles(Protocol):
     def stored_columns(self, file: Path) -> Mapping[str, str] | None: ...
 
 
-def check_folder(path: Path, target: FileTarget, files: PartFiles) -> None:
+def check_folder(path: Path, target: FileTarget, files: PartFiles, *, may_fit: bool) -> tuple[OutputColumn, ...]:
+    """What a commit would refuse; the columns as they fit into those of the table, where that is still possible."""
     path = _existing_folder(path)
     if not path.exists():
-        return
+        return ()
     if not path.is_dir():
         raise DaybookError("IO_028", location=target.label, found="a file", expected="a folder")
     if target.mode == "replace_period" and target.run_period is None:
         raise DaybookError("IO_032", location=target.label, mode=target.mode, reason="the run has no period")
     current = _current_manifest(path, target, files)
     if current is None or committed_folder(path, target) is not None:
-        return
+        return ()
     _refuse_differences(path, current, target)
     if target.mode == "error":
         raise DaybookError("IO_020", location=target.label)
@@ -53,7 +62,11 @@ def check_folder(path: Path, target: FileTarget, files: PartFiles) -> None:
         if current.entries and is_sliced != (target.run_period is not None):
             difference = f"{'with' if is_sliced else 'without'} {RUN_PERIOD_COLUMN}"
             raise DaybookError("IO_021", location=target.label, difference=difference)
-        check_schema_change(target, {name: type_ or None for name, type_ in current.columns.items()})
+        existing = {name: type_ or None for name, type_ in current.columns.items()}
+        if may_fit:
+            return check_fitted(target, existing)
+        check_schema_change(target, existing)
+    return ()
 
 
 def folder_columns(path: Path, target: FileTarget, files: PartFiles) -> Mapping[str, str]:
@@ -100,7 +113,7 @@ def commit_folder(
         recover_folder(path)
         if (done := committed_folder(path, target)) is not None:
             return done
-        check_folder(path, target, files)
+        check_folder(path, target, files, may_fit=False)
         if slice_state(path, target) != staged.seen:
             raise DaybookError("IO_024", location=target.label, slice=target.slice_note)
         current = _current_manifest(path, target, files) or Manifest({}, ())

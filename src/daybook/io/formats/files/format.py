@@ -177,8 +177,8 @@ class FileWriter(ABC):
         if target.is_one_file:
             check_file(path, target)
             return CheckedTarget()
-        check_folder(path, target, self)
-        return CheckedTarget(folder_slices(path, target), slice_state(path, target))
+        fitted = check_folder(path, target, self, may_fit=True)
+        return CheckedTarget(folder_slices(path, target), slice_state(path, target), fitted)
 
     def stage(self, df: DataFrame, target: FileTarget, checked: CheckedTarget | None = None) -> StagedOutput:
         options = checked_options(target.format, target.options, is_output=True)
