@@ -38,6 +38,7 @@ from daybook.io.landing.rows import Batch, RowSource, check_nulls, find_repeated
 from daybook.io.location_checks import refuse_repeated_locations
 from daybook.io.pins import FilesPin, LandedPin, Pin, PinnedFile, ReadPart, TablePin, TableState, verify_files
 from daybook.io.registry import format_named
+from daybook.model.dataset import Dataset
 from daybook.model.definition import DatasetVersion
 from daybook.model.types import DATE, RUN_PERIOD_COLUMN, STRING, ColumnType
 from daybook.resolve.location import Location, Resolution
@@ -230,6 +231,8 @@ class ReadSource:
     notices: tuple[Notice, ...]
     # Of the files that Spark is going to read, as far as they are known.
     sizes: tuple[int, ...] = ()
+    # How many warnings the dataset accepts.
+    accepted: int = 0
 
     def verify_pins(self) -> None:
         """IO_008 when an input changed since it was read; to be called before a commit."""
@@ -254,7 +257,7 @@ def read_source(
         parts += [_with_slices(part, request.locations[0]) for part in _read_group(spark, request, pins)]
     if not parts:
         parts.append(_empty_part(spark, dataset_version))
-    source = _union_parts(parts, resolution)
+    source = _without_accepted(_union_parts(parts, resolution), dataset_version.dataset)
     is_direct = any(not format_named(location.format).is_landed for location in resolution.locations)
     if not is_direct or not is_asked_for(dataset_version.dataset):
         return source
@@ -263,6 +266,11 @@ def read_source(
     repeated = find_repeated_by_spark(frame.rows.plain, dataset_version.dataset, frame.carried, frame.periods)
     found = report_repeated(dataset_version.dataset, repeated, names)
     return replace(source, notices=(*source.notices, *found))
+
+
+def _without_accepted(source: ReadSource, dataset: Dataset) -> ReadSource:
+    shown = tuple(notice for notice in source.notices if notice.code not in dataset.accept)
+    return replace(source, notices=shown, accepted=len(source.notices) - len(shown))
 
 
 def land_files_ahead(

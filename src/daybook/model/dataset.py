@@ -1,11 +1,11 @@
 """Datasets and views: the versioned schema and location of a table, and the window through which a project reads it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from pydantic import BeforeValidator, Discriminator, Field, PlainSerializer, Tag, WithJsonSchema, model_validator
 
-from daybook.errors.error import closest_match
+from daybook.errors.error import closest_match, did_you_mean
 from daybook.model.declaration import (
     MAX_STORED_INTEGER,
     PERIOD_QUALIFIER,
@@ -334,6 +334,15 @@ class FreshnessRule(Declaration):
     column: NonEmptyText = Field(description="A column whose value increases with every change, such as updated_at.")
 
 
+_ACCEPTABLE = ("IO_007",)
+
+
+def _check_accepted(codes: Sequence[str]) -> Iterator[Violation]:
+    for index, code in enumerate(codes):
+        if code not in _ACCEPTABLE:
+            yield violation("MODEL_096", index, hint=did_you_mean(code, _ACCEPTABLE), warning=code)
+
+
 class Dataset(NamedDeclaration):
     """A dataset with a table."""
 
@@ -352,6 +361,11 @@ class Dataset(NamedDeclaration):
     freshness: FreshnessRule | None = Field(
         default=None,
         description="For tables of databases: how `daybook build` and `daybook status --ask` detect changes.",
+    )
+    accept: Annotated[tuple[NonEmptyText, ...], validated_by(_check_accepted)] = Field(
+        default=(),
+        description="Codes of warnings about reading this dataset that are accepted: they are counted, but not shown. "
+        "`IO_007`: its files have columns that are not declared.",
     )
     main_table: MainTable = Field(description="The table: its name, its columns, where its rows are.")
 

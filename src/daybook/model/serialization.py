@@ -215,8 +215,9 @@ def structural_content(kind: DefinitionKind, content: dict[str, Any]) -> dict[st
     """What makes a version when it changes."""
     bare: dict[str, Any] = _without_descriptions({key: value for key, value in content.items() if key != "name"})
     if kind == "dataset":
-        # How changes are detected does not change what is read.
+        # How changes are detected and which warnings are shown does not change what is read.
         bare.pop("freshness", None)
+        bare.pop("accept", None)
     if kind == "project":
         bare["operations"] = [
             {key: value for key, value in operation.items() if key not in ("name", "accept")}

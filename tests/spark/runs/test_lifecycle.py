@@ -19,7 +19,7 @@ from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.resolve.calendars.periods import period_of
 from daybook.runs.lifecycle.activation import deactivate
 from daybook.runs.result import RunFailedError
-from tests.workspaces import COLUMNS, Folder, assign, to_path, to_table
+from tests.workspaces import COLUMNS, ORDERS, Folder, assign, to_path, to_table
 
 UTC_TIME = pa.timestamp("us", tz="UTC")
 NOW = datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC)
@@ -272,6 +272,22 @@ def test_an_input_without_rows_is_noticed(folder: Folder) -> None:
     result = folder.run("2026-07")
     assert [notice.code for notice in result.notices] == ["RUN_005"]
     assert result.operations[0].rows_added == 0
+
+
+def test_undeclared_columns_are_accepted_on_the_dataset_and_counted(folder: Folder) -> None:
+    folder.write_csv("data/orders.csv", [{**row, "note": "x"} for row in ORDERS])
+    folder.project(to_path("out.csv"))
+    noticed = folder.run()
+    assert ([notice.code for notice in noticed.notices], noticed.accepted) == (["IO_007"], 0)
+    version = folder.dataset_versions("orders")
+    folder.dataset("orders", COLUMNS, {"path": "data/orders.csv"}, temporal_mode="period")
+    path = folder.root / "definitions/dataset-orders.yaml"
+    path.write_text(path.read_text().replace("dataset:", "dataset:\n  accept: [IO_007]"))
+    accepted = folder.run()
+    assert ([notice.code for notice in accepted.notices], accepted.accepted) == ([], 1)
+    assert folder.dataset_versions("orders") == version
+    path.write_text(path.read_text().replace("IO_007", "IO_001"))
+    assert refused(folder).code == "MODEL_096"
 
 
 def test_an_append_source_that_cannot_be_read(folder: Folder) -> None:

@@ -270,6 +270,11 @@ MODEL_CODES: dict[str, Code] = code_family(
         "`daybook test --new` creates a new scenario and never replaces one.",
         hint="name another file with --out, or remove this file",
     ),
+    Code(
+        "MODEL_096",
+        "{warning} is not a warning that a dataset can accept",
+        "`accept` on a dataset takes the codes of warnings about reading it. Errors cannot be accepted.",
+    ),
 )
 
 

@@ -47,7 +47,7 @@ IO_CODES: dict[str, Code] = code_family(
         "IO_007",
         "{file} has columns that are not declared and were ignored: {columns}",
         "Columns that a dataset does not declare are not read. This is a note, not an error.",
-        hint="declare them to use them",
+        hint="declare them to use them, or write `accept: [IO_007]` on the dataset",
     ),
     Code(
         "IO_008",

@@ -69,6 +69,8 @@ class Execution:
     recorder: RunRecorder
     outputs: list[OutputResult] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
+    # How many warnings about what was read its datasets accept.
+    accepted: int = 0
     # Targets as they were before this attempt committed anything, by the seq of the output.
     checked: dict[int, CheckedTarget] = field(default_factory=dict)
 
@@ -105,6 +107,7 @@ class Execution:
         )
         for source in sources.values():
             self._report(source.notices)
+        self.accepted = sum(source.accepted for source in {id(each): each for each in sources.values()}.values())
         self._report_new_ids(sources)
         return sources
 
@@ -336,7 +339,7 @@ def _build_result(snapshot: RunSnapshot, ended: CompletedRun, execution: Executi
         duration_ms=milliseconds(ended.duration),
         slices=tuple(slices_of_draft(snapshot)),
         parameters=snapshot.parameters,
-        accepted=execution.prepared.plan.accepted,
+        accepted=execution.prepared.plan.accepted + execution.accepted,
     )
 
 
