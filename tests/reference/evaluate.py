@@ -119,7 +119,9 @@ def computed(generated: "GeneratedProject") -> Computation:
     try:
         return compute(project_model(generated), tables, facts)
     except DaybookError as error:
-        raise _FAILURES[error.code](str(error)) from error
+        # What is wrong with the rows of an append is the cause of its own code.
+        code = error.causes[0].code if error.code == "APPEND_008" else error.code
+        raise _FAILURES[code](str(error)) from error
 
 
 def records(computation: Computation) -> dict[int, list[dict[str, Value]]]:

@@ -347,7 +347,11 @@ class WorkingDataset:
 
     def _append(self, step: Append, needed: frozenset[str] | None) -> None:
         seq = step.name.seq
-        source = self._load_source((seq, None), with_ids=self.with_ids)
+        try:
+            source = self._load_source((seq, None), with_ids=self.with_ids)
+        except DaybookError as error:
+            dataset_id = self.tables[seq, None].dataset_id
+            raise DaybookError("APPEND_008", operation_seq=seq, causes=(error,), dataset_id=dataset_id) from error
         layout = source.layout
         is_picked = self._picker(step, step.selector, layout)
         rows = [row for row in source.rows if is_picked(row)]
@@ -411,7 +415,8 @@ class WorkingDataset:
             written = list(map(itemgetter(*(position for position, _ in conversions)), rows))
         else:
             written = [tuple(convert(row[position]) for position, convert in conversions) for row in rows]
-        self.outputs.append(ComputedOutput(step.name, step.columns, written, step))
+        names = dict(zip(step.names, step.columns.values(), strict=True))
+        self.outputs.append(ComputedOutput(step.name, names, written, step))
 
 
 ROW_ID_NAME = "_row_id"

@@ -117,11 +117,12 @@ class Check:
 
 @dataclass(frozen=True)
 class Output:
-    """`columns` are what is written, in order, with the types they are written in."""
+    """`columns` are what is written, in order, with the types they are written in; `names` are those they get."""
 
     name: OperationName
     selector: Condition | None
     columns: Types
+    names: tuple[str, ...]
     order_by: tuple[str, ...]
     arguments: OutputArguments
 
@@ -285,7 +286,8 @@ class _Reader:
                 order_by = tuple(self._column_name(each, self._main) for each in arguments.order_by)
                 types = {**self.columns, **SYSTEM_COLUMNS}
                 types |= {each: self._assumed[each] for each in self.columns if each in self._assumed}
-                return Output(name, selector, {each: types[each] for each in columns}, order_by, arguments)
+                labels = columns if written is None else tuple(split_reference(each)[1] for each in written)
+                return Output(name, selector, {each: types[each] for each in columns}, labels, order_by, arguments)
             case _:
                 assert_never(operation)
 

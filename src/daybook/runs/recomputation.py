@@ -104,8 +104,9 @@ def _compare(
     shown: int,
 ) -> RecomputedOutput:
     step = committed.planned.step
-    columns = [name for name in step.columns if name not in _NOT_COMPARED]
     names = list(computed.columns)
+    stored = {column.name for column in committed.planned.target.columns}
+    columns = [name for name in names if name in stored and name not in _NOT_COMPARED]
     positions = [names.index(name) for name in columns]
     rows = [tuple(row[position] for position in positions) for row in computed.rows]
     result = RecomputedOutput(

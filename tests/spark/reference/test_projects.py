@@ -32,8 +32,10 @@ from tests.reference.operations import (
 from tests.reference.projects import generate_project
 from tests.spark.reference.running import Written, run
 
-PROJECTS, PER_TEST, THREADS = 304, 16, 2
-# Together they have every kind that any of the projects has; `make faults` compares them all.
+PROJECTS, PER_TEST, THREADS = 1000, 25, 2
+# As many as show how often projects run through.
+SURVEYED = 304
+# Together they have every kind that any of the surveyed projects has; `make faults` compares them all.
 EVERY_KIND = (3, 13, 28, 35, 43, 44, 59, 73, 111, 155, 186)
 PERIOD_START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 
@@ -102,6 +104,7 @@ def compared(spark: SparkSession, seed: int, staging: Path) -> list[str]:
     "seeds",
     [
         pytest.param(EVERY_KIND, id="every kind"),
+        pytest.param(range(1000, 1025), id="others"),
         *(
             pytest.param(range(first, first + PER_TEST), marks=pytest.mark.slow, id=str(first))
             for first in range(0, PROJECTS, PER_TEST)
@@ -128,7 +131,7 @@ def outcome(seed: int) -> tuple[GeneratedProject, Mapping[int, list[Record]] | V
 def test_most_projects_are_compared() -> None:
     """A generator whose projects mostly fail would prove nothing."""
     kinds: Counter[str] = Counter()
-    for seed in range(PROJECTS):
+    for seed in range(SURVEYED):
         match outcome(seed)[1]:
             case ValueFailedError():
                 kinds["values"] += 1
@@ -143,7 +146,7 @@ def test_most_projects_are_compared() -> None:
             case rows:
                 kinds["rows"] += sum(map(len, rows.values()))
                 kinds["compared"] += 1
-    assert kinds["compared"] >= 0.8 * PROJECTS
+    assert kinds["compared"] >= 0.8 * SURVEYED
     assert kinds["rows"] >= 5 * kinds["compared"]
     assert kinds["fan out"] >= 3
     assert kinds["nulls"] >= 2
@@ -160,7 +163,7 @@ def windows_of(project: GeneratedProject) -> list[tuple[str, bool]]:
 def test_every_window_is_compared() -> None:
     """Each function with and without an order, as far as it may have one, in projects that run through."""
     found: Counter[tuple[str, bool]] = Counter()
-    for project, rows in map(outcome, range(PROJECTS)):
+    for project, rows in map(outcome, range(SURVEYED)):
         if isinstance(rows, Mapping) and sum(map(len, rows.values())) > 0:
             found.update(windows_of(project))
     aggregates = product(("SUM", "COUNT", "AVG", "MIN_AGG", "MAX_AGG"), (False, True))
@@ -183,7 +186,7 @@ def kinds_of(seed: int) -> set[object]:
 
 
 def test_the_projects_that_are_always_compared_have_every_kind() -> None:
-    kinds = {seed: kinds_of(seed) for seed in range(PROJECTS)}
+    kinds = {seed: kinds_of(seed) for seed in range(SURVEYED)}
     assert set().union(*kinds.values()) - set().union(*(kinds[seed] for seed in EVERY_KIND)) == set()
 
 
