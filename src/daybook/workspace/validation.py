@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from daybook.definitions.files import definitions_of_files
+from daybook.definitions.registration_owners import shared_registrations
 from daybook.errors import DaybookError, Notice, flatten
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.operation import OutputOperation
@@ -12,6 +13,7 @@ from daybook.plan.plan_cache import PlanCache
 from daybook.resolve.checks import workspace_errors
 from daybook.store import open_store
 from daybook.store.address import store_exists
+from daybook.store.records import ProjectStatus
 
 # Codes for what does not exist, with the parameter that names it.
 _MISSING_ID_PARAMETERS = {
@@ -31,10 +33,16 @@ class WorkspaceFindings:
     # How many warnings operations accept.
     accepted: int = 0
 
+    def add(self, others: "WorkspaceFindings") -> None:
+        self.errors += others.errors
+        self.notices += others.notices
+        self.accepted += others.accepted
+
 
 def check_workspace(workspace: LoadedWorkspace) -> WorkspaceFindings:
     """Everything that is wrong with well-formed definitions."""
     findings = check_projects(workspace)
+    findings.add(_registration_findings(workspace))
     errors = sorted([*workspace_errors(workspace), *findings.errors], key=_span_key)
     wrong = {error.span.file for error in errors if error.code in _WRONG_VIEWS and error.span is not None}
     views = {key for key, each in workspace.definitions["dataset"].items() if each.file in wrong}
@@ -73,6 +81,32 @@ def check_projects(workspace: LoadedWorkspace) -> WorkspaceFindings:
         findings.notices += validation.notices
         findings.accepted += validation.accepted
     return findings
+
+
+def _registration_findings(workspace: LoadedWorkspace) -> WorkspaceFindings:
+    """Names that several projects register; a warning for those that all were activated when that was allowed."""
+    statuses = _project_statuses(workspace)
+    projects = workspace.definitions["project"].values()
+    counted = [definition for definition in projects if statuses.get(definition.id) != "inactive"]
+    findings = WorkspaceFindings()
+    for shared in shared_registrations(counted):
+        errors = [shared.error_at(project_id) for project_id in shared.spans]
+        if all(statuses.get(project_id) in ("active", "conflict") for project_id in shared.spans):
+            findings.notices += map(_as_notice, errors)
+        else:
+            findings.errors += errors
+    return findings
+
+
+def _project_statuses(workspace: LoadedWorkspace) -> dict[str, ProjectStatus]:
+    """Of the projects that the store knows; none where it cannot be read, which is said elsewhere."""
+    if not store_exists(workspace.settings.store, workspace.root):
+        return {}
+    try:
+        with open_store(workspace.settings.store, root=workspace.root) as store, store.read() as transaction:
+            return {state.project_id: state.status for state in transaction.projects.all()}
+    except DaybookError:
+        return {}
 
 
 def _is_consequence(error: DaybookError, workspace: LoadedWorkspace) -> bool:

@@ -526,4 +526,11 @@ PROJECT_CODES: dict[str, Code] = code_family(
         "project that reads its own results through a view needs a declared dataset for them.",
         hint="declare {viewed} as a dataset with its columns; or run the project that registers it first",
     ),
+    Code(
+        "PROJECT_062",
+        "{project} registers {dataset}, and so does {others}",
+        "A registered dataset has one owner. Its versions would change between the tables of two projects, and readers "
+        "would read now one and now the other. Projects that are inactive do not count.",
+        hint="register under another name; `daybook deactivate` takes a project out",
+    ),
 )

@@ -1,11 +1,12 @@
 """Activates and deactivates projects: which version runs, and which dataset versions it was checked with."""
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, cast
 
 from daybook.definitions.activated import ProjectInput, validated_inputs
+from daybook.definitions.registration_owners import owner_errors
 from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, raise_all
 from daybook.model.definition import Definition
@@ -77,8 +78,13 @@ def activate_together(
             project = _with_input_version(written, dataset_version, expected)
             definition = Definition("project", project, source or SourceMap.empty())
             validation = check_project(definition, expected, plans)
-            checked.append(_CheckedProject(written, project, validation, validated_inputs(project, expected)))
-        raise_all(error for project in checked for error in project.validation.errors)
+            inputs = validated_inputs(project, expected)
+            checked.append(_CheckedProject(written, project, definition.source, validation, inputs))
+        others = _other_projects(transaction, files, sources)
+        owned = [*(Definition("project", project.model, project.source) for project in checked), *others]
+        raise_all(
+            (*(error for project in checked for error in project.validation.errors), *owner_errors(owned, sources))
+        )
         activations = tuple(_activate(transaction, project, now) for project in checked)
         registered = {
             project.model.id: frozenset(_registered_ids(project.model))
@@ -100,8 +106,33 @@ class _CheckedProject:
 
     written: Project
     model: Project
+    source: SourceMap
     validation: ProjectValidation
     inputs: tuple[ProjectInput, ...]
+
+
+def _other_projects(
+    transaction: Transaction, files: Iterable[Definition[DefinitionModel]], activated: Collection[str]
+) -> Iterator[Definition[Project]]:
+    """The drafts and the active projects of the store and of the files, but for those that are activated."""
+    states = {state.project_id: state for state in transaction.projects.all()}
+    written = {
+        definition.id: cast("Definition[Project]", definition) for definition in files if definition.kind == "project"
+    }
+    for project_id in dict.fromkeys((*states, *written)):
+        state = states.get(project_id)
+        if project_id in activated or (state is not None and state.status == "inactive"):
+            continue
+        active = None
+        if state is not None:
+            active = find_active_project(transaction.definitions, transaction.projects, state)
+        if active is not None:
+            yield Definition("project", active.project, SourceMap.empty())
+        elif project_id in written:
+            yield written[project_id]
+        else:
+            draft: Project = decode_definition("project", transaction.definitions.get("project", project_id).body)
+            yield Definition("project", draft, SourceMap.empty())
 
 
 def _activate(transaction: Transaction, project: _CheckedProject, now: datetime.datetime) -> Activation:
