@@ -16,11 +16,11 @@ import time
 from pathlib import Path
 
 from benchmarks.figures import record
-from daybook.runs.attempt.execution import prepare_runs
-from daybook.runs.attempt.start import RunRequest
+from daybook.runs.attempt.request import RunRequest
 from daybook.workspace.close import close_status
 from daybook.workspace.lifecycle import activate_projects
 from daybook.workspace.open_workspace import open_workspace
+from tests.prepared_runs import prepare_runs
 from tests.recorded_runs import record_run
 from tests.workspaces import Folder, no_session, to_table
 

@@ -9,8 +9,9 @@ from daybook.io.filesystem import content_digest, list_files
 from daybook.io.pins import LandedPin, Pin, PinnedFile
 from daybook.io.writer import Commit, StagedOutput
 from daybook.runs.attempt.lease import LeaseKeeper
+from daybook.runs.attempt.prepare import PreparedRun
 from daybook.runs.attempt.recorder import RunRecorder
-from daybook.runs.attempt.start import PreparedRun, start_run
+from daybook.runs.attempt.start import start_run
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.snapshot import SourceSnapshot
 

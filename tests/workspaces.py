@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 
 from daybook.model.loading import LoadedWorkspace, load_workspace
 from daybook.runs.attempt.execution import retry, run
-from daybook.runs.attempt.start import RunRequest
+from daybook.runs.attempt.request import RunRequest
 from daybook.runs.environment import RunEnvironment, SessionProvider, open_run_environment
 from daybook.runs.explain.levels import NumberExplanation, OperationExplanation, RowsQuestion, explain, explain_number
 from daybook.runs.lifecycle.activation import activate

@@ -23,17 +23,12 @@ from daybook.io.target import FileTarget, TableTarget, Target, WrittenSlice
 from daybook.io.writer import StagedOutput, staged_parquet_files
 from daybook.runs.attempt.lease import LeaseKeeper
 from daybook.runs.attempt.recorder import RunRecorder
-from daybook.runs.attempt.start import (
-    RunRequest,
-    apply_project_files,
-    check_request,
-    parse_periods,
-    prepare_run,
-    start_run,
-)
+from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.start import start_run
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.permissions import claim_slice
 from daybook.store.records import FinalStatus
+from tests.prepared_runs import prepare_runs
 from tests.workspaces import Folder
 
 
@@ -53,12 +48,7 @@ def write_run(
     """
     workspace = folder.load()
     with folder.around(workspace) as around:
-        request = RunRequest(project, period)
-        definition, _ = check_request(workspace, request)
-        apply_project_files(workspace, definition, around)
-        with around.store.read() as transaction:
-            (chosen,) = parse_periods(definition, period, transaction.stored_definitions())
-            prepared = prepare_run(workspace, around, transaction, definition, chosen, request)
+        (prepared,) = prepare_runs(workspace, around, RunRequest(project, period))
         lease = start_run(around.store, prepared)
         recorder = RunRecorder(around, cast(LeaseKeeper, SimpleNamespace(lease=lease)), prepared)
         recorder.record_sources({})

@@ -27,7 +27,7 @@ from daybook.engine.java.session import start_session, stop_session
 from daybook.model.loading import load_workspace
 from daybook.model.settings import EngineSettings
 from daybook.runs.attempt.execution import run
-from daybook.runs.attempt.start import RunRequest
+from daybook.runs.attempt.request import RunRequest
 from daybook.runs.environment import open_run_environment
 from daybook.workspace.lifecycle import apply_changes
 from daybook.workspace.open_workspace import open_workspace

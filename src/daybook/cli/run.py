@@ -62,7 +62,7 @@ def run(
     from daybook.cli import history
     from daybook.cli.terminal import run_listener
     from daybook.model.parameter import parse_settings
-    from daybook.runs.attempt.start import RunRequest
+    from daybook.runs.attempt.request import RunRequest
     from daybook.runs.result import RunFailedError
     from daybook.workspace.execution import dry_run_project, parse_as_of, run_project
 

@@ -20,8 +20,8 @@ from daybook.model.types import COLUMN_SYNONYMS, SYSTEM_COLUMNS, ColumnType
 from daybook.plan.conditions import excludes
 from daybook.plan.partial_plan import written_rows
 from daybook.plan.steps import AggregateStep, AppendStep, LoadStep, OutputStep, Plan, Step
+from daybook.runs.attempt.prepare import PreparedRun, restore_run
 from daybook.runs.attempt.recorder import recorded_output_result, recorded_pins
-from daybook.runs.attempt.start import PreparedRun, restore_run
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.outputs import SANDBOX_SUFFIX
 from daybook.runs.result import OutputResult

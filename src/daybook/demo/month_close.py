@@ -12,7 +12,7 @@ from daybook.graph.listener import BuildListener
 from daybook.io.formats.delta.table import read_rows
 from daybook.model.types import value_text
 from daybook.resolve.calendars.calendar import GREGORIAN
-from daybook.runs.attempt.start import RunRequest
+from daybook.runs.attempt.request import RunRequest
 from daybook.runs.listener import RunListener
 from daybook.runs.result import RunResult
 from daybook.workspace.build_events import finished_event

@@ -20,14 +20,13 @@ from daybook.graph.drafts import find_fresh_draft
 from daybook.graph.freshness import GivenParameters
 from daybook.graph.listener import BuildListener
 from daybook.graph.nodes import Edge, Node, in_order, sort_key
-from daybook.model.definition import Definition
 from daybook.model.json_fields import Hidden, Merged
-from daybook.model.loading import LoadedWorkspace
 from daybook.model.parameter import given_values
-from daybook.model.project import Project
-from daybook.runs.attempt.execution import execute_run, moved_notices, prepare_applied, prepare_runs
+from daybook.resolve.project_files import CheckedFiles
+from daybook.runs.attempt.execution import execute_run
 from daybook.runs.attempt.lease import LeaseKeeper, stop_on_signals
-from daybook.runs.attempt.start import PreparedRun, RunRequest, apply_files_of
+from daybook.runs.attempt.prepare import PreparedRun, apply_projects, moved_notices, prepare_runs
+from daybook.runs.attempt.request import RunRequest, check_request
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.listener import RunListener
 from daybook.runs.result import RunFailedError, RunResult
@@ -178,10 +177,10 @@ def _planned(
     return BuildPlan(tuple(nodes), left_out, notices)
 
 
-def plan_drafts(definitions: LoadedWorkspace, environment: RunEnvironment, request: BuildRequest) -> BuildPlan:
+def plan_drafts(files: CheckedFiles, environment: RunEnvironment, request: BuildRequest) -> BuildPlan:
     """What a build of drafts would run: not the drafts whose results the sandbox holds, while what they read stays."""
     with read_close(
-        definitions,
+        files,
         environment.store,
         period=request.period,
         asks_databases=True,
@@ -195,7 +194,7 @@ def plan_drafts(definitions: LoadedWorkspace, environment: RunEnvironment, reque
         makers = [edge.maker for edge in edges[node] if edge.maker in will_run]
         if makers:
             will_run[node] = tuple(f"{maker.project} {maker.period.identifier} runs" for maker in makers)
-        elif request.is_full or _fresh_draft(definitions, environment, _run_request_of(request, node)) is None:
+        elif request.is_full or _fresh_draft(files, environment, _run_request_of(request, node)) is None:
             will_run[node] = why
     nodes = (
         replace(planned, will_run=planned.status.node in will_run, why=will_run.get(planned.status.node, ()))
@@ -204,10 +203,10 @@ def plan_drafts(definitions: LoadedWorkspace, environment: RunEnvironment, reque
     return replace(plan, nodes=tuple(nodes))
 
 
-def _fresh_draft(definitions: LoadedWorkspace, environment: RunEnvironment, request: RunRequest) -> str | None:
+def _fresh_draft(files: CheckedFiles, environment: RunEnvironment, request: RunRequest) -> str | None:
     """The draft whose result in the sandbox is what a run would write now."""
     try:
-        (prepared,) = prepare_runs(definitions, environment, request)
+        (prepared,) = prepare_runs(environment, check_request(files, request))
     except DaybookError:
         # The run says what is wrong.
         return None
@@ -275,11 +274,11 @@ def _check_required(close: Close, request: BuildRequest, plan: BuildPlan) -> Non
 
 
 def build(
-    definitions: LoadedWorkspace, environment: RunEnvironment, request: BuildRequest, listener: BuildListener
+    files: CheckedFiles, environment: RunEnvironment, request: BuildRequest, listener: BuildListener
 ) -> BuildResult:
     """Run what is not fresh; after a failure, what does not depend on it only with `keep_going`."""
     with read_close(
-        definitions,
+        files,
         environment.store,
         period=request.period,
         asks_databases=True,
@@ -294,18 +293,18 @@ def build(
         locked = frozenset() if request.is_draft else frozenset(filter(close.is_locked, edges))
     is_applied = environment.store.is_shared
     if not request.is_draft and fresh.keys() | locked != edges.keys():
-        said, is_applied = _apply_files(definitions, environment, close, edges)
+        said, is_applied = _apply_files(files, environment, close, edges)
         notices += said
     order = in_order(edges, edges)
     listener.planned(order)
     build_id = new_run_id(environment.clock())
-    work = _Build(definitions, environment, request, listener, close, edges, fresh, locked, is_applied, build_id)
+    work = _Build(files, environment, request, listener, close, edges, fresh, locked, is_applied, build_id)
     with work.sent_as_events(order):
         return replace(work.execute(order), left_out=left_out, notices=notices)
 
 
 def _apply_files(
-    definitions: LoadedWorkspace, environment: RunEnvironment, close: Close, nodes: Iterable[Node]
+    files: CheckedFiles, environment: RunEnvironment, close: Close, nodes: Iterable[Node]
 ) -> tuple[tuple[Notice, ...], bool]:
     """Apply once what all nodes reach; False where something cannot be applied, which then fails its own nodes."""
     notices = moved_notices(environment)
@@ -313,7 +312,7 @@ def _apply_files(
         return notices, True
     projects = dict.fromkeys(node.project for node in nodes if close.projects[node.project].problem is None)
     try:
-        return (*notices, *apply_files_of(definitions, tuple(projects), environment)), True
+        return (*notices, *apply_projects(environment, files.workspace, tuple(projects))), True
     except DaybookError:
         return notices, False
 
@@ -330,7 +329,7 @@ class _RunElsewhereError(Exception):
 
 @dataclass
 class _Build:
-    definitions: LoadedWorkspace
+    files: CheckedFiles
     environment: RunEnvironment
     request: BuildRequest
     listener: BuildListener
@@ -483,16 +482,12 @@ class _Build:
             yield self.close.renewed(transaction, node.project, is_applied=self.is_applied)
 
     def _prepare(self, node: Node, environment: RunEnvironment) -> Iterator[PreparedRun]:
-        request = self._run_request(node)
-        if self.request.is_draft or not self.is_applied:
-            return prepare_runs(self.definitions, environment, request)
-        return prepare_applied(self.definitions, environment, self._definition(node), request)
-
-    def _definition(self, node: Node) -> Definition[Project]:
-        return self.definitions.definitions["project"][node.project]
+        checked = check_request(self.files, self._run_request(node))
+        are_files_applied = self.is_applied and not self.request.is_draft
+        return prepare_runs(environment, checked, are_files_applied=are_files_applied)
 
     def _fresh_draft(self, node: Node) -> str | None:
-        return _fresh_draft(self.definitions, self.environment, self._run_request(node))
+        return _fresh_draft(self.files, self.environment, self._run_request(node))
 
     def _run_request(self, node: Node) -> RunRequest:
         return _run_request_of(self.request, node, self.build_id)

@@ -33,7 +33,7 @@ from daybook.model.json_fields import Hidden, Merged
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.project import Project
 from daybook.model.serialization import encode_definition
-from daybook.resolve.project_files import files_with_errors, load_project, reached_errors
+from daybook.resolve.project_files import CheckedFiles
 from daybook.store.database.projects import find_active_project
 from daybook.store.store import MetadataStore, Transaction
 
@@ -57,7 +57,7 @@ class Close:
 
     def __init__(
         self,
-        definitions: LoadedWorkspace,
+        files: CheckedFiles,
         transaction: Transaction,
         *,
         is_shared: bool,
@@ -70,12 +70,13 @@ class Close:
         self._as_drafts = as_drafts
         self._is_shared = is_shared
         self._transaction = transaction
-        self._definitions = definitions
+        self._files = files
+        self._definitions = definitions = files.workspace
         self._asks_databases = asks_databases
         self._parameters = parameters
         self.seen: Definitions = self._seen(is_applied=False)
         written: Mapping[str, Definition[Project]] = definitions.definitions["project"]
-        self._errors_of = _errors_by_project(definitions)
+        self._errors_of = _errors_by_project(files)
         self.projects = {
             project_id: self._project_now(each, self._errors_of(project_id)) for project_id, each in written.items()
         }
@@ -223,7 +224,7 @@ class Close:
             project_id = name.strip("+")
             if project_id not in self.projects:
                 # A file with errors may define it; then those are what to say.
-                load_project(self._definitions, project_id)
+                self._files.load_project(project_id)
                 raise DaybookError("RUN_001", project=project_id, hint=did_you_mean(project_id, tuple(self.projects)))
             named.add(project_id)
             if name.endswith("+"):
@@ -298,11 +299,9 @@ class Close:
         return found
 
 
-def _errors_by_project(definitions: LoadedWorkspace) -> Callable[[str], Sequence[DaybookError]]:
+def _errors_by_project(files: CheckedFiles) -> Callable[[str], Sequence[DaybookError]]:
     """What is wrong with what a project leads to; nothing is looked up where nothing is wrong anywhere."""
-    if not files_with_errors(definitions):
-        return lambda _: ()
-    return lambda project_id: reached_errors(definitions, project_id)
+    return files.reached_errors if files.files_with_errors else lambda _: ()
 
 
 def _error_text(errors: Sequence[DaybookError]) -> str:
@@ -324,7 +323,7 @@ def _in_words(state: NodeState) -> str:
 
 @contextmanager
 def read_close(
-    definitions: LoadedWorkspace,
+    files: CheckedFiles,
     store: MetadataStore,
     *,
     period: str | None = None,
@@ -338,7 +337,7 @@ def read_close(
         transaction.definitions.read_ahead()
         transaction.projects.read_ahead()
         yield Close(
-            definitions,
+            files,
             transaction,
             is_shared=store.is_shared,
             period=period,

@@ -8,8 +8,8 @@ from daybook.io.filesystem import list_files
 from daybook.io.pins import FilesPin, LandedPin, Pin, TablePin
 from daybook.io.registry import format_named, writer_for
 from daybook.resolve.location import Location
+from daybook.runs.attempt.prepare import PreparedRun
 from daybook.runs.attempt.recorder import recorded_pins
-from daybook.runs.attempt.start import PreparedRun
 from daybook.runs.outputs import PlannedOutput
 from daybook.runs.snapshot import RunSnapshot, SourceSnapshot, snapshot_from_json
 from daybook.store.records import RunFilter

@@ -1,9 +1,11 @@
 """The checks of `validate` on well-formed definitions, in order; a check is one function of the workspace."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 from daybook.definitions.files import definitions_of_files
+from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, Span, flatten
 from daybook.errors.error import did_you_mean
 from daybook.model.dataset import Dataset, MainTable, PathLocation, TableLocation, View, is_single_period
@@ -218,63 +220,72 @@ def data_level_errors(level: str | None, levels: Collection[str], span: Span | N
         yield DaybookError("RESOLVE_050", span=span, hint=hint, level=level)
 
 
-# The definitions to check, and the workspace they belong to.
-StructuralCheck = Callable[[Collection[Definition[Any]], LoadedWorkspace], Iterable[DaybookError]]
+class StructureContext:
+    """The workspace that definitions are checked in, with what several checks need of all its definitions."""
+
+    def __init__(self, workspace: LoadedWorkspace) -> None:
+        self.workspace = workspace
+
+    @cached_property
+    def definitions(self) -> Definitions:
+        return definitions_of_files(self.workspace)
+
+    @cached_property
+    def levels(self) -> frozenset[str]:
+        """The levels of every calendar that is known."""
+        calendars = self.workspace.definitions["calendar"].values()
+        known = [GREGORIAN_CALENDAR, *(definition.model for definition in calendars)]
+        return frozenset(level.name for calendar in known for level in calendar.levels)
 
 
-def check_calendars(definitions: Collection[Definition[Any]], workspace: LoadedWorkspace) -> Iterator[DaybookError]:
-    for definition in definitions:
-        if definition.kind == "calendar":
-            try:
-                checked_calendar(definition.model)
-            except DaybookError:
-                yield from calendar_errors(definition.model, definition.source)
+StructuralCheck = Callable[[Definition[Any], StructureContext], Iterable[DaybookError]]
 
 
-def check_resolvers(definitions: Collection[Definition[Any]], workspace: LoadedWorkspace) -> Iterator[DaybookError]:
-    """Conditions, levels and catalog calls of rules, and the levels of datasets' own locations."""
-    calendars = [GREGORIAN_CALENDAR, *(definition.model for definition in workspace.definitions["calendar"].values())]
-    levels = {level.name for calendar in calendars for level in calendar.levels}
-    hosts = workspace.settings.catalogs.allowed_hosts
-    for definition in definitions:
-        model, source = definition.model, definition.source
-        if isinstance(model, Resolver):
-            yield from resolver_errors(model, source, levels=levels, allowed_hosts=hosts)
-        if isinstance(model, Dataset) and (location := model.main_table.location) is not None:
-            yield from data_level_errors(
-                location.data_level, levels, source.span("main_table", "location", "data_level")
-            )
+def check_calendar_structure(definition: Definition[Any], context: StructureContext) -> Iterator[DaybookError]:
+    if definition.kind == "calendar":
+        try:
+            checked_calendar(definition.model)
+        except DaybookError:
+            yield from calendar_errors(definition.model, definition.source)
 
 
-def check_formats(definitions: Collection[Definition[Any]], workspace: LoadedWorkspace) -> Iterator[DaybookError]:
+def check_rules(definition: Definition[Any], context: StructureContext) -> Iterator[DaybookError]:
+    """Conditions, levels and catalog calls of rules, and the level of a dataset's own location."""
+    model, source = definition.model, definition.source
+    if isinstance(model, Resolver):
+        hosts = context.workspace.settings.catalogs.allowed_hosts
+        yield from resolver_errors(model, source, levels=context.levels, allowed_hosts=hosts)
+    if isinstance(model, Dataset) and (location := model.main_table.location) is not None:
+        span = source.span("main_table", "location", "data_level")
+        yield from data_level_errors(location.data_level, context.levels, span)
+
+
+def check_formats(definition: Definition[Any], context: StructureContext) -> Iterator[DaybookError]:
     """Unknown options of formats, and inline paths with an unknown format."""
-    for definition in definitions:
-        yield from format_errors(definition.model, definition.source)
+    return format_errors(definition.model, definition.source)
 
 
-def check_templates(definitions: Collection[Definition[Any]], workspace: LoadedWorkspace) -> Iterator[DaybookError]:
+def check_templates(definition: Definition[Any], context: StructureContext) -> Iterator[DaybookError]:
     """Unknown tokens and paths that leave their folder, in resolvers, locations and destinations."""
-    for definition in definitions:
-        for path, text in _declared_templates(definition.model):
-            span = definition.source.scalar(*path) or definition.source.span(*path)
-            if path[-1] == "path":
-                yield from path_template_errors(text, is_inline=definition.kind != "resolver", span=span)
-            else:
-                yield from template_errors(text, span)
+    for path, text in _declared_templates(definition.model):
+        span = definition.source.scalar(*path) or definition.source.span(*path)
+        if path[-1] == "path":
+            yield from path_template_errors(text, is_inline=definition.kind != "resolver", span=span)
+        else:
+            yield from template_errors(text, span)
 
 
-def check_tables(definitions: Collection[Definition[Any]], workspace: LoadedWorkspace) -> Iterator[DaybookError]:
+def check_tables(definition: Definition[Any], context: StructureContext) -> Iterator[DaybookError]:
     """Names that no table of their data source can have; those with tokens are checked for each period."""
-    for definition in definitions:
-        for path, named in _declared_tables(definition.model):
-            datasource = workspace.definitions["datasource"].get(named.datasource_id)
-            for key, name in (("table", named.table), ("schema", named.schema_name)):
-                if datasource is None or name is None or template_tokens(name):
-                    continue
-                try:
-                    check_table_name(datasource.model, name, definition.source.span(*path, key))
-                except DaybookError as error:
-                    yield error
+    for path, named in _declared_tables(definition.model):
+        datasource = context.workspace.definitions["datasource"].get(named.datasource_id)
+        for key, name in (("table", named.table), ("schema", named.schema_name)):
+            if datasource is None or name is None or template_tokens(name):
+                continue
+            try:
+                check_table_name(datasource.model, name, definition.source.span(*path, key))
+            except DaybookError as error:
+                yield error
 
 
 def _declared_tables(model: object) -> Iterator[tuple[KeyPath, TableLocation | TableStrategy]]:
@@ -319,40 +330,44 @@ def _declared_templates(model: object) -> Iterator[tuple[KeyPath, str]]:
             return
 
 
-def check_levels(definitions: Collection[Definition[Any]], workspace: LoadedWorkspace) -> Iterator[DaybookError]:
+def check_level(definition: Definition[Any], context: StructureContext) -> Iterator[DaybookError]:
     """The level of a project that its calendar does not have; an unknown calendar is reported by itself."""
-    for definition in definitions:
-        if not isinstance(project := definition.model, Project) or project.level is None:
-            continue
-        try:
-            calendar = calendar_for(project.calendar_id, definitions_of_files(workspace))
-        except DaybookError:
-            continue
-        try:
-            level_position(project.level, calendar)
-        except DaybookError as error:
-            error.span = definition.source.span("level")
-            yield error
+    if not isinstance(project := definition.model, Project) or project.level is None:
+        return
+    try:
+        calendar = calendar_for(project.calendar_id, context.definitions)
+    except DaybookError:
+        return
+    try:
+        level_position(project.level, calendar)
+    except DaybookError as error:
+        error.span = definition.source.span("level")
+        yield error
 
 
 # What is wrong with a definition whatever else is defined; references also depend on the store.
 _STRUCTURAL_CHECKS: tuple[StructuralCheck, ...] = (
-    check_calendars,
-    check_resolvers,
-    check_levels,
+    check_calendar_structure,
+    check_rules,
+    check_level,
     check_templates,
     check_tables,
     check_formats,
 )
 
 
-def structural_errors(
-    workspace: LoadedWorkspace, definitions: Iterable[Definition[Any]] | None = None
-) -> Iterator[DaybookError]:
-    """What no run may begin with: in all definitions of a workspace, or in these."""
-    chosen = tuple(workspace.all() if definitions is None else definitions)
+def definition_errors(definition: Definition[Any], context: StructureContext) -> Iterator[DaybookError]:
+    """What no run may begin with, in one definition."""
     for check in _STRUCTURAL_CHECKS:
-        yield from check(chosen, workspace)
+        yield from check(definition, context)
+
+
+def structural_errors(workspace: LoadedWorkspace) -> Iterator[DaybookError]:
+    """What no run may begin with, in all definitions of a workspace: check by check."""
+    context = StructureContext(workspace)
+    for check in _STRUCTURAL_CHECKS:
+        for definition in workspace.all():
+            yield from check(definition, context)
 
 
 def workspace_errors(workspace: LoadedWorkspace) -> Iterator[DaybookError]:

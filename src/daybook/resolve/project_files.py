@@ -1,14 +1,17 @@
 """Finds the project that a user names in the files of a workspace, with what is wrong with all it reaches."""
 
+from collections.abc import Iterable, Iterator
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-from daybook.definitions.reachable import reachable_definitions, reached_keys
+from daybook.definitions.reachable import DefinitionKey, reachable_definitions, reached_keys
 from daybook.errors import DaybookError, Notice, notice, raise_all
 from daybook.errors.error import did_you_mean
 from daybook.model.definition import Definition
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.project import Project
-from daybook.resolve.checks import structural_errors
+from daybook.resolve.checks import StructureContext, definition_errors
 
 
 def find_project(workspace: LoadedWorkspace, name: str) -> Definition[Project]:
@@ -27,46 +30,66 @@ def find_project(workspace: LoadedWorkspace, name: str) -> Definition[Project]:
     raise DaybookError("RUN_001", project=name, hint=did_you_mean(name, tuple(projects)))
 
 
-def load_project(workspace: LoadedWorkspace, name: str) -> tuple[Definition[Project], tuple[Notice, ...]]:
-    """A project by its id or file, when everything it reaches is right; errors elsewhere are a notice.
+class CheckedFiles:
+    """The files of a workspace; the structure of each definition is checked once, when it is first asked for."""
 
-    Raises all that is wrong with what it reaches, with files that should define it or what it refers to included.
-    """
-    try:
-        definition = find_project(workspace, name)
-    except DaybookError:
-        path = Path(name).resolve()
-        raise_all(
-            error
+    def __init__(self, workspace: LoadedWorkspace) -> None:
+        self.workspace = workspace
+        self._context = StructureContext(workspace)
+        self._structural: dict[DefinitionKey, tuple[DaybookError, ...]] = {}
+
+    def load_project(self, name: str) -> tuple[Definition[Project], tuple[Notice, ...]]:
+        """A project by its id or file, when everything it reaches is right; errors elsewhere are a notice.
+
+        Raises all that is wrong with what it reaches, with files that should define it or what it refers to included.
+        """
+        workspace = self.workspace
+        try:
+            definition = find_project(workspace, name)
+        except DaybookError:
+            path = Path(name).resolve()
+            raise_all(
+                error
+                for file in workspace.broken
+                if file.path.resolve() == path or file.may_define("project", name)
+                for error in file.errors
+            )
+            raise
+        raise_all(self.reached_errors(definition.id))
+        others = self.files_with_errors
+        if not others:
+            return definition, ()
+        return definition, (notice("MODEL_087", files=", ".join(others), project=definition.id),)
+
+    def reached_errors(self, project_id: str) -> list[DaybookError]:
+        """What is wrong with a project and all it leads to, with files that should define some of it included."""
+        workspace = self.workspace
+        reached = reached_keys(workspace, project_id)
+        missing = [key for key in reached if workspace.get(*key) is None]
+        needed = [
+            file
             for file in workspace.broken
-            if file.path.resolve() == path or file.may_define("project", name)
-            for error in file.errors
-        )
-        raise
-    raise_all(reached_errors(workspace, definition.id))
-    others = files_with_errors(workspace)
-    if not others:
-        return definition, ()
-    return definition, (notice("MODEL_087", files=", ".join(others), project=definition.id),)
+            if file.may_define_default_resolver or any(file.may_define(*key) for key in missing)
+        ]
+        errors = [error for file in needed for error in file.errors]
+        errors += [
+            error for error in workspace.duplicates if (error.parameters["kind"], error.parameters["id"]) in reached
+        ]
+        errors += self._errors_of(reachable_definitions(workspace, project_id))
+        return errors
 
+    @cached_property
+    def files_with_errors(self) -> tuple[str, ...]:
+        """The files that do not hold what they should, in order."""
+        workspace = self.workspace
+        files = {file.path.as_posix() for file in workspace.broken}
+        errors = (*workspace.duplicates, *self._errors_of(workspace.all()))
+        files |= {error.span.file or "" for error in errors if error.span}
+        return tuple(sorted(files))
 
-def reached_errors(workspace: LoadedWorkspace, project_id: str) -> list[DaybookError]:
-    """What is wrong with a project and everything it leads to, with files that should define some of it included."""
-    reached = reached_keys(workspace, project_id)
-    missing = [key for key in reached if workspace.get(*key) is None]
-    needed = [
-        file
-        for file in workspace.broken
-        if file.may_define_default_resolver or any(file.may_define(*key) for key in missing)
-    ]
-    errors = [error for file in needed for error in file.errors]
-    errors += [one for one in workspace.duplicates if (one.parameters["kind"], one.parameters["id"]) in reached]
-    errors += structural_errors(workspace, reachable_definitions(workspace, project_id))
-    return errors
-
-
-def files_with_errors(workspace: LoadedWorkspace) -> tuple[str, ...]:
-    """The files that do not hold what they should, in order."""
-    found = {file.path.as_posix() for file in workspace.broken}
-    found |= {one.span.file or "" for one in (*workspace.duplicates, *structural_errors(workspace)) if one.span}
-    return tuple(sorted(found))
+    def _errors_of(self, definitions: Iterable[Definition[Any]]) -> Iterator[DaybookError]:
+        for definition in definitions:
+            key = (definition.kind, definition.id)
+            if key not in self._structural:
+                self._structural[key] = tuple(definition_errors(definition, self._context))
+            yield from self._structural[key]

@@ -32,7 +32,7 @@ from daybook.model.datasource import DataSource
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.settings import RetentionSettings
 from daybook.resolve.paths import is_remote
-from daybook.runs.attempt.start import restore_run
+from daybook.runs.attempt.prepare import restore_run
 from daybook.runs.environment import RunEnvironment, SessionProvider, remove_folder, state_folder
 from daybook.runs.snapshot import snapshot_from_json
 from daybook.store import open_store

@@ -27,8 +27,8 @@ from daybook.model.secrets import mask_secrets, read_credential
 from daybook.plan.lineage import plan_lineage
 from daybook.plan.steps import CheckStep
 from daybook.resolve.catalog import HttpLimits, HttpRequest, fetch, parse_endpoint
+from daybook.runs.attempt.prepare import PreparedRun
 from daybook.runs.attempt.recorder import recorded_pins
-from daybook.runs.attempt.start import PreparedRun
 from daybook.runs.openlineage_datasets import (
     PRODUCER,
     Json,

@@ -14,8 +14,8 @@ from daybook.plan.steps import AggregateStep, AppendStep, OutputStep, Plan, Step
 from daybook.recompute import ComputedOutput
 from daybook.recompute.comparison import CellDifference, compare_rows
 from daybook.recompute.tree import Row, Value
+from daybook.runs.attempt.prepare import PreparedRun
 from daybook.runs.attempt.recorder import recorded_pins
-from daybook.runs.attempt.start import PreparedRun
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.second_engine import compute_run
 from daybook.runs.slices import CommittedOutput, committed_outputs

@@ -23,7 +23,7 @@ from daybook.model.operation import OutputOperation, TableDestination
 from daybook.model.serialization import decode_definition
 from daybook.resolve.location import table_location
 from daybook.resolve.resolution import usable_datasource
-from daybook.runs.attempt.start import restore_run
+from daybook.runs.attempt.prepare import restore_run
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.permissions import SHARED_OPERATION, is_of_workspace
 from daybook.runs.snapshot import snapshot_from_json

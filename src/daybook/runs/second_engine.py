@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from daybook.io.landing.area import LandingArea
     from daybook.io.pins import Pin
     from daybook.io.source_rows import StoredSource
-    from daybook.runs.attempt.start import PreparedRun
+    from daybook.runs.attempt.prepare import PreparedRun
 
 
 @dataclass(frozen=True, slots=True)

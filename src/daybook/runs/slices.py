@@ -26,9 +26,10 @@ from daybook.model.operation import LocationDestination, TableDestination
 from daybook.model.serialization import decode_definition
 from daybook.model.types import RUN_PERIOD_COLUMN
 from daybook.resolve.location import Resolution
-from daybook.runs.attempt.execution import prepare_runs
+from daybook.resolve.project_files import CheckedFiles
+from daybook.runs.attempt.prepare import PreparedRun, prepare_runs, restore_run
 from daybook.runs.attempt.recorder import data_pin, hold_version, newest_pin, recorded_output_result
-from daybook.runs.attempt.start import PreparedRun, RunRequest, restore_run
+from daybook.runs.attempt.request import RunRequest, check_request
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.lifecycle.registration import RegisteredDataset, register_output
 from daybook.runs.outputs import SANDBOX_SUFFIX, PlannedOutput
@@ -247,7 +248,9 @@ def _prepare_again(environment: RunEnvironment, definitions: LoadedWorkspace | N
         if definitions is None or project_id not in projects:
             continue
         with suppress(DaybookError):
-            (prepared,) = prepare_runs(definitions, environment, RunRequest(project_id, known.period))
+            (prepared,) = prepare_runs(
+                environment, check_request(CheckedFiles(definitions), RunRequest(project_id, known.period))
+            )
             if any(_is_slice_of(environment, each, known) for each in prepared.outputs):
                 return prepared
     raise DaybookError("STORE_038", run_id=known.run_id, destination=known.destination)

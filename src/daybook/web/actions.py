@@ -221,7 +221,7 @@ class _BuildStart(BuildListener):
 
 
 def _run(workspace: OpenedWorkspace, work: Work) -> None:
-    from daybook.runs.attempt.start import RunRequest
+    from daybook.runs.attempt.request import RunRequest
     from daybook.workspace.execution import run_project
 
     request = work.request

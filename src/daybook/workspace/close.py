@@ -7,8 +7,7 @@ from daybook.errors import DaybookError, Notice, notice
 from daybook.graph.close import Close, NodeStatus, read_close
 from daybook.graph.listener import BuildListener
 from daybook.model.json_fields import Hidden, UnlessNone, named
-from daybook.model.loading import LoadedWorkspace
-from daybook.resolve.project_files import files_with_errors
+from daybook.resolve.project_files import CheckedFiles
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 if TYPE_CHECKING:
@@ -65,9 +64,9 @@ class CloseStatus:
 
 def close_graph(workspace: OpenedWorkspace, *, period: str | None = None) -> CloseGraphResult:
     """Which projects read what others write; with a period, which nodes read which."""
-    definitions = workspace.read_definitions()
-    notices = _error_notices(definitions)
-    with workspace.open_store_or_empty() as store, read_close(definitions, store, period=period) as close:
+    files = CheckedFiles(workspace.read_definitions())
+    notices = _error_notices(files)
+    with workspace.open_store_or_empty() as store, read_close(files, store, period=period) as close:
         close.check_cycles()
         if close.span is None:
             edges = (GraphEdge(each.maker, each.reader, each.dataset) for each in close.graph.dependencies)
@@ -90,15 +89,15 @@ def close_status(workspace: OpenedWorkspace, *, period: str | None = None, ask: 
 
     Without a period, those of the periods that have been run.
     """
-    definitions = workspace.read_definitions()
-    notices = _error_notices(definitions)
+    files = CheckedFiles(workspace.read_definitions())
+    notices = _error_notices(files)
     with workspace.open_store_or_empty() as store:
         if period is None:
-            with read_close(definitions, store) as close:
+            with read_close(files, store) as close:
                 period, active_notices = _periods_run(close), close.notices()
             if period is None:
                 return CloseStatus((), notices=(*notices, *active_notices))
-        with read_close(definitions, store, period=period, asks_databases=ask) as close:
+        with read_close(files, store, period=period, asks_databases=ask) as close:
             if close.span is None:
                 return CloseStatus((), notices=notices)
             projects = sorted(close.active_projects)
@@ -110,10 +109,10 @@ def close_status(workspace: OpenedWorkspace, *, period: str | None = None, ask: 
             return CloseStatus(shown, close.nodes.left_out(close.span, projects), (*notices, *close.notices()))
 
 
-def _error_notices(definitions: LoadedWorkspace) -> tuple[Notice, ...]:
+def _error_notices(files: CheckedFiles) -> tuple[Notice, ...]:
     """What is left out, when files have errors."""
-    files = files_with_errors(definitions)
-    return (notice("MODEL_089", files=", ".join(files)),) if files else ()
+    broken = files.files_with_errors
+    return (notice("MODEL_089", files=", ".join(broken)),) if broken else ()
 
 
 def _periods_run(close: Close) -> str | None:
@@ -134,20 +133,20 @@ def plan_close_build(workspace: OpenedWorkspace, request: "BuildRequest") -> "Bu
     from daybook.graph.build import plan_build, plan_drafts
 
     _check_request(workspace, request)
-    definitions = workspace.read_definitions()
+    files = CheckedFiles(workspace.read_definitions())
     if request.is_draft:
         from daybook.runs.environment import open_run_environment, workspace_with_store_copy
 
         # What a draft would read is known after its files are applied; that is only tried here.
         with (
-            workspace_with_store_copy(definitions) as copied,
+            workspace_with_store_copy(files.workspace) as copied,
             open_run_environment(copied, workspace.session, clock=workspace.clock, user=workspace.user) as environment,
         ):
-            return replace(plan_drafts(copied, environment, request), notices=_error_notices(definitions))
+            return replace(plan_drafts(CheckedFiles(copied), environment, request), notices=_error_notices(files))
     with (
         workspace.open_store_or_empty() as store,
         read_close(
-            definitions,
+            files,
             store,
             period=request.period,
             asks_databases=True,
@@ -155,7 +154,7 @@ def plan_close_build(workspace: OpenedWorkspace, request: "BuildRequest") -> "Bu
         ) as close,
     ):
         plan = plan_build(close, request)
-    return replace(plan, notices=(*_error_notices(definitions), *plan.notices))
+    return replace(plan, notices=(*_error_notices(files), *plan.notices))
 
 
 def build_close(
@@ -165,10 +164,10 @@ def build_close(
     from daybook.graph.build import build
 
     _check_request(workspace, request)
-    definitions = workspace.read_definitions()
+    files = CheckedFiles(workspace.read_definitions())
     with workspace.open_run_environment() as environment:
-        result = build(definitions, environment, request, listener or BuildListener())
-    return replace(result, notices=(*_error_notices(definitions), *result.notices))
+        result = build(files, environment, request, listener or BuildListener())
+    return replace(result, notices=(*_error_notices(files), *result.notices))
 
 
 def _check_request(workspace: OpenedWorkspace, request: "BuildRequest") -> None:

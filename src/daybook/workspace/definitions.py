@@ -142,10 +142,10 @@ def compile_project(
     from daybook.plan.expected import as_expected, awaited_datasets
     from daybook.plan.plan_cache import PlanCache
     from daybook.resolve.calendars.periods import calendar_for, period_of
-    from daybook.resolve.project_files import load_project
+    from daybook.resolve.project_files import CheckedFiles
 
     definitions = workspace.read_definitions()
-    definition, notices = load_project(definitions, project)
+    definition, notices = CheckedFiles(definitions).load_project(project)
     declared = definition.model.parameters
     defaults = {name: each.default for name, each in declared.items() if each.default is not None}
     values = {**defaults, **given_values(definition.id, declared, parameters or {})}

@@ -12,8 +12,10 @@ from daybook.graph.dependencies import derive_graph
 from daybook.graph.nodes import Node
 from daybook.model.json_fields import Notices, OneError, named
 from daybook.model.loading import LoadedWorkspace
-from daybook.runs.attempt.execution import check_runs, execute_run, prepare_runs, retry
-from daybook.runs.attempt.start import PreparedRun, RunRequest, check_request
+from daybook.resolve.project_files import CheckedFiles
+from daybook.runs.attempt.execution import execute_run, retry
+from daybook.runs.attempt.prepare import PreparedRun, check_runs, prepare_runs
+from daybook.runs.attempt.request import RunRequest, check_request
 from daybook.runs.environment import RunEnvironment, open_run_environment, workspace_with_store_copy
 from daybook.runs.explain import levels
 from daybook.runs.explain.levels import NumberExplanation, OperationExplanation, RowsQuestion, explain
@@ -107,13 +109,15 @@ def run_project(
     again. The result has all of them.
     """
     definitions = workspace.read_definitions()
-    check_request(definitions, request)
+    files = CheckedFiles(definitions)
+    checked = check_request(files, request)
+    upstream = _upstream_projects(definitions, checked.definition.id)
     completed: list[RunResult] = []
     with workspace.open_run_environment(listener) as environment:
         try:
-            for prepared in prepare_runs(definitions, environment, request):
+            for prepared in prepare_runs(environment, checked):
                 environment.begin_session(prepared.snapshot)
-                prepared = _with_stale_inputs(definitions, environment, prepared, request)
+                prepared = _with_stale_inputs(files, environment, prepared, request, upstream)
                 known = () if hears_known_notices or prepared.snapshot.settings.is_draft else prepared.plan.notices
                 listening = replace(environment, listener=ListenerWithout(known, environment.listener))
                 completed.append(execute_run(listening, prepared))
@@ -124,18 +128,25 @@ def run_project(
     return RangeResult(tuple(completed))
 
 
+def _upstream_projects(definitions: LoadedWorkspace, project_id: str) -> frozenset[str]:
+    """A project with all that it reads from; nothing where it reads from no other one."""
+    projects = {id_: definition.model for id_, definition in definitions.definitions["project"].items()}
+    graph = derive_graph(projects, definitions_of_files(definitions))
+    return graph.upstream([project_id]) if graph.makers.get(project_id) else frozenset()
+
+
 def _with_stale_inputs(
-    definitions: LoadedWorkspace, environment: RunEnvironment, prepared: PreparedRun, request: RunRequest
+    files: CheckedFiles,
+    environment: RunEnvironment,
+    prepared: PreparedRun,
+    request: RunRequest,
+    upstream: frozenset[str],
 ) -> PreparedRun:
     """The run with a warning for everything it reads that is out of date; RUN_072 where that must not be."""
-    node = Node(prepared.snapshot.project.id, prepared.snapshot.period)
-    projects = {key: each.model for key, each in definitions.definitions["project"].items()}
-    graph = derive_graph(projects, definitions_of_files(definitions))
-    upstream = graph.upstream([node.project])
-    is_alone = not graph.makers.get(node.project)
-    if is_alone or prepared.snapshot.settings.is_draft:
+    if not upstream or prepared.snapshot.settings.is_draft:
         return prepared
-    with read_close(definitions, environment.store, projects=upstream) as close:
+    node = Node(prepared.snapshot.project.id, prepared.snapshot.period)
+    with read_close(files, environment.store, projects=upstream) as close:
         stale = tuple(close.stale_inputs(node))
     if stale and request.requires_fresh:
         reasons = "; ".join(f"{edge.maker.project} {edge.maker.period.identifier} {reason}" for edge, reason in stale)
@@ -157,12 +168,12 @@ def _with_stale_inputs(
 def dry_run_project(workspace: OpenedWorkspace, request: RunRequest) -> tuple[DryRun, ...]:
     """Resolve, plan and check what a run would do, one result per period; nothing is written, not even to the store."""
     definitions = workspace.read_definitions()
-    check_request(definitions, request)
+    checked = check_request(CheckedFiles(definitions), request)
     with (
         workspace_with_store_copy(definitions) as copied,
         open_run_environment(copied, workspace.session, clock=workspace.clock) as environment,
     ):
-        return tuple(map(_dry_run, check_runs(copied, environment, request)))
+        return tuple(map(_dry_run, check_runs(environment, checked)))
 
 
 def retry_run(workspace: OpenedWorkspace, run_id: str, *, listener: RunListener | None = None) -> RunResult:

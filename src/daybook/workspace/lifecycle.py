@@ -17,7 +17,7 @@ from daybook.model.loading import LoadedWorkspace
 from daybook.model.project import Project
 from daybook.model.source_map import SourceMap
 from daybook.plan.plan_cache import PlanCache
-from daybook.resolve.project_files import load_project
+from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.lifecycle.activation import Activation, activate_together, deactivate
 from daybook.runs.lifecycle.apply import ApplyPlan, StaleProject, apply, plan
 from daybook.runs.lifecycle.touched_columns import TouchedColumns
@@ -76,7 +76,7 @@ def activate_projects(
     Without names, all projects of the workspace but those that were deactivated.
     """
     definitions = workspace.read_definitions()
-    files = tuple(definitions.all())
+    checked, files = CheckedFiles(definitions), tuple(definitions.all())
     now, plans = workspace.clock(), PlanCache()
     with workspace.open_store() as store:
         found: dict[str, SourceMap | None] = {}
@@ -87,7 +87,7 @@ def activate_projects(
                 known = definitions.get("project", named)
                 found[named] = known.source if known else None
             else:
-                definition, notices[definition.id] = _load_project(definitions, named)
+                definition, notices[definition.id] = _load_project(checked, named)
                 found[definition.id] = definition.source
         with store.read() as transaction:
             before = ways_before(definitions, transaction, found, plans)
@@ -122,7 +122,7 @@ def _not_deactivated(definitions: LoadedWorkspace, store: MetadataStore) -> tupl
 def deactivate_project(workspace: OpenedWorkspace, project: str) -> Deactivation:
     """Keep a project, by its id or file, from running until it is activated again."""
     if is_definition_file(project):
-        project = _load_project(workspace.read_definitions(), project)[0].id
+        project = _load_project(CheckedFiles(workspace.read_definitions()), project)[0].id
     with workspace.open_store() as store:
         return Deactivation(project, deactivate(store, project, now=workspace.clock()))
 
@@ -167,9 +167,9 @@ def _pinned_datasets(project: Project) -> set[str]:
     return {each.dataset_id for each in references} - followed
 
 
-def _load_project(definitions: LoadedWorkspace, named: str) -> tuple[Definition[Project], tuple[Notice, ...]]:
+def _load_project(files: CheckedFiles, named: str) -> tuple[Definition[Project], tuple[Notice, ...]]:
     try:
-        return load_project(definitions, named)
+        return files.load_project(named)
     except DaybookError as error:
         if error.code != "RUN_001":
             raise

@@ -23,7 +23,7 @@ from daybook.plan.lineage import (
 )
 from daybook.plan.lineage_graph import How, LineageNode, combine
 from daybook.plan.steps import OutputStep
-from daybook.resolve.project_files import files_with_errors, load_project
+from daybook.resolve.project_files import CheckedFiles
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 PictureRole = Literal["input", "value", "selector", "join", "group", "order", "output"]
@@ -281,12 +281,13 @@ def _open_lineage(
     workspace: OpenedWorkspace, project: str | None
 ) -> Iterator[tuple[CloseLineage, tuple[str, ...], tuple[Notice, ...]]]:
     definitions = workspace.read_definitions()
+    files = CheckedFiles(definitions)
     notices: tuple[Notice, ...] = ()
     project_ids = tuple(definitions.definitions["project"])
     if project is not None:
-        definition, notices = load_project(definitions, project)
+        definition, notices = files.load_project(project)
         project_ids = (definition.id,)
-    elif others := files_with_errors(definitions):
+    elif others := files.files_with_errors:
         notices = (notice("MODEL_087", files=", ".join(others), project="the close"),)
     with workspace.open_store_or_empty() as store, store.read() as transaction:
         yield read_close_lineage(definitions, transaction), project_ids, notices

@@ -45,13 +45,13 @@ class OpenedWorkspace(WorkspaceLocation):
         """The definitions as the files have them now, each of them valid on its own; all errors are raised together."""
         from daybook.resolve.checks import structural_errors
 
-        workspace, errors = read_workspace(self.root)
+        workspace, errors = read_workspace(self.root, self.settings)
         raise_all([*errors, *structural_errors(workspace)])
         return workspace
 
     def read_definitions(self) -> LoadedWorkspace:
         """What can be read of the definitions; a use case decides which errors of the others concern it."""
-        return read_workspace(self.root)[0]
+        return read_workspace(self.root, self.settings)[0]
 
     @contextmanager
     def open_store(self, *, migrate: bool = False) -> "Iterator[MetadataStore]":

@@ -19,8 +19,9 @@ from daybook.plan.measures import columns_not_summed
 from daybook.plan.steps import AggregateStep, AppendStep, CheckStep, Plan
 from daybook.recompute import Computation, ComputedOutput
 from daybook.recompute.numbers import EXACT
-from daybook.runs.attempt.execution import check_runs
-from daybook.runs.attempt.start import PreparedRun, RunRequest, check_request
+from daybook.resolve.project_files import CheckedFiles
+from daybook.runs.attempt.prepare import PreparedRun, check_runs
+from daybook.runs.attempt.request import RunRequest, check_request
 from daybook.runs.environment import open_run_environment, workspace_with_store_copy
 from daybook.runs.outputs import SANDBOX_SUFFIX
 from daybook.runs.second_engine import compute_run
@@ -90,13 +91,13 @@ def preview_project(workspace: OpenedWorkspace, request: RunRequest, *, rows: in
     """
     definitions = workspace.read_definitions()
     wanted = replace(request, is_draft=True, reads_sandbox=False)
-    check_request(definitions, wanted)
+    checked = check_request(CheckedFiles(definitions), wanted)
     with (
         workspace_with_store_copy(definitions) as copied,
         open_run_environment(copied, workspace.session, clock=workspace.clock) as environment,
         tempfile.TemporaryDirectory(prefix="daybook-preview-") as scratch,
     ):
-        prepared = next(check_runs(copied, environment, wanted))
+        prepared = next(check_runs(environment, checked))
         own = LandingArea(f"{scratch}/landing", "preview")
         landings = (environment.landing(prepared.snapshot.run_id), own)
 

@@ -16,8 +16,8 @@ from daybook.io.row_page import Total
 from daybook.io.stored_rows import RowCondition
 from daybook.model.types import SYSTEM_COLUMNS
 from daybook.plan.lineage import PlanLineage, plan_lineage
+from daybook.runs.attempt.prepare import PreparedRun, restore_run
 from daybook.runs.attempt.recorder import recorded_pins
-from daybook.runs.attempt.start import PreparedRun, restore_run
 from daybook.runs.result import OutputResult
 from daybook.runs.snapshot import RunSnapshot, SourceSnapshot, snapshot_from_json
 from daybook.store.records import RunFilter, RunRecord

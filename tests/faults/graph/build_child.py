@@ -23,6 +23,7 @@ from daybook.io.registry import writer_for
 from daybook.io.target import Target
 from daybook.io.writer import StagedOutput
 from daybook.model.loading import load_workspace
+from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt.recorder import RunRecorder
 from daybook.runs.environment import open_run_environment
 from tests.faults.runs.run_child import NEVER
@@ -82,7 +83,7 @@ def main() -> None:
     assert isinstance(gateway, Gateway)
     say("ready", str(gateway.process.pid))
     with open_run_environment(workspace, lambda: session) as environment:
-        result = build(workspace, environment, BuildRequest(span), Telling())
+        result = build(CheckedFiles(workspace), environment, BuildRequest(span), Telling())
     say("ended", "cancelled" if result.is_cancelled else "ok" if result.is_ok else "failed")
     stop_session(session, quick=True)
 

@@ -25,7 +25,7 @@ from daybook.io.target import Target
 from daybook.io.writer import StagedOutput
 from daybook.model.loading import load_workspace
 from daybook.runs.attempt.execution import run
-from daybook.runs.attempt.start import RunRequest
+from daybook.runs.attempt.request import RunRequest
 from daybook.runs.environment import open_run_environment
 from daybook.runs.listener import RunListener
 from daybook.runs.result import RunFailedError

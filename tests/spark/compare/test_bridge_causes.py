@@ -12,7 +12,7 @@ from daybook.compare.diff import DiffRequest, diff
 from daybook.compare.result import BridgeResult, RepeatedRowKeys, RowCounts
 from daybook.errors import DaybookError
 from daybook.runs.attempt.execution import run
-from daybook.runs.attempt.start import RunRequest
+from daybook.runs.attempt.request import RunRequest
 from daybook.runs.environment import open_run_environment
 from tests.spark.compare.journals import (
     BY_REGION,

@@ -28,7 +28,7 @@ from daybook.model.parameter import parameter_values
 from daybook.plan.plan_project import plan_project
 from daybook.recompute.numbers import is_numeric
 from daybook.resolve.location import Resolution
-from daybook.runs.attempt.start import PreparedRun
+from daybook.runs.attempt.prepare import PreparedRun
 from daybook.runs.listener import RunListener
 from daybook.runs.snapshot import Provenance, RunSettings, RunSnapshot, SourceSnapshot
 from daybook.store.records import RunRecord

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from daybook.demo.month_close import CLOSE_PROJECTS, DemoQuarter, build_quarter, read_headline
 from daybook.engine.java.connect import is_connect
 from daybook.plan.steps import Schema
-from daybook.runs.attempt.start import RunRequest
+from daybook.runs.attempt.request import RunRequest
 from daybook.runs.explain import rows
 from daybook.runs.explain.levels import ExplanationLevel
 from daybook.runs.result import RunResult

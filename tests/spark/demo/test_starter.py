@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from daybook.demo.data_files import Template, write_workspace
 from daybook.model.loading import load_workspace
 from daybook.runs.attempt.execution import run
-from daybook.runs.attempt.start import RunRequest
+from daybook.runs.attempt.request import RunRequest
 from daybook.runs.environment import open_run_environment
 from daybook.scenarios.load_scenario import find_scenarios
 from daybook.scenarios.run_scenarios import run_scenario_file

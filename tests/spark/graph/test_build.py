@@ -11,6 +11,7 @@ from daybook.graph.build import BuildRequest, BuildResult, NodeResult, build
 from daybook.graph.close import read_close
 from daybook.graph.listener import BuildListener
 from daybook.graph.nodes import Node
+from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.lifecycle.activation import deactivate
 from tests.workspaces import Folder, to_path, to_table
 
@@ -77,7 +78,7 @@ def build_close_folder(folder: Folder) -> Folder:
 def built(folder: Folder, period: str, *projects: str, events: Events | None = None, **more: Any) -> BuildResult:
     workspace = folder.load()
     with folder.around(workspace) as environment:
-        return build(workspace, environment, BuildRequest(period, projects, **more), events or Events())
+        return build(CheckedFiles(workspace), environment, BuildRequest(period, projects, **more), events or Events())
 
 
 def ran(result: BuildResult) -> set[str]:
@@ -164,7 +165,10 @@ def test_an_edited_project_fails_with_the_ways_out(close: Folder) -> None:
 
 def statuses(folder: Folder, period: str) -> dict[str, tuple[str, tuple[str, ...]]]:
     workspace = folder.load()
-    with folder.around(workspace) as environment, read_close(workspace, environment.store, period=period) as found:
+    with (
+        folder.around(workspace) as environment,
+        read_close(CheckedFiles(workspace), environment.store, period=period) as found,
+    ):
         assert found.span is not None
         nodes = found.nodes.nodes_in(found.span, sorted(found.active_projects))
         edges = found.closure(nodes, found.span, frozenset(found.active_projects))

@@ -9,8 +9,8 @@ import pytest
 
 from daybook.io.registry import writer_for
 from daybook.model.settings import RetentionSettings
-from daybook.resolve.project_files import find_project
-from daybook.runs.attempt.start import RunRequest, apply_project_files, prepare_run, start_run
+from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.start import start_run
 from daybook.runs.maintenance import (
     CollectedGarbage,
     collect_garbage,
@@ -20,6 +20,7 @@ from daybook.runs.maintenance import (
     remove_workspace_leftovers,
 )
 from daybook.store.process import ProcessIdentity, current_process
+from tests.prepared_runs import prepare_runs
 from tests.workspaces import ORDERS, Folder, to_path, to_table
 
 DAY = datetime.timedelta(days=1)
@@ -94,15 +95,8 @@ def begun(folder: Folder, monkeypatch: pytest.MonkeyPatch, process: ProcessIdent
     """A run that staged and then went no further, in that process."""
     workspace = folder.load()
     with folder.around(workspace) as around:
-        definition = find_project(workspace, "p")
-        apply_project_files(workspace, definition, around)
         monkeypatch.setattr("daybook.runs.attempt.start.current_process", lambda: process)
-        from daybook.resolve.calendars.calendar import GREGORIAN
-        from daybook.resolve.calendars.periods import period_of
-
-        with around.store.read() as transaction:
-            period, request = period_of("2026-01", GREGORIAN), RunRequest("p", "2026-01")
-            prepared = prepare_run(workspace, around, transaction, definition, period, request)
+        (prepared,) = prepare_runs(workspace, around, RunRequest("p", "2026-01"))
         start_run(around.store, prepared)
         planned = prepared.outputs[0]
         df = folder.session().range(3).selectExpr("cast(id as string) order_id", "'x' region", "id amount")

@@ -11,6 +11,7 @@ from daybook.graph.listener import BuildListener
 from daybook.graph.nodes import Node
 from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.resolve.calendars.periods import period_of
+from daybook.resolve.project_files import CheckedFiles
 from tests.workspaces import Folder, assign, to_path, to_table
 
 PARAMETERS = {"least": {"type": "decimal(18,2)", "default": 60}, "region": {"type": "string", "default": "EMEA"}}
@@ -35,7 +36,10 @@ def written(folder: Folder) -> list[str]:
 
 def reasons(folder: Folder, **given: object) -> tuple[str, ...]:
     workspace = folder.load()
-    with folder.around(workspace) as around, read_close(workspace, around.store, parameters={"p": given}) as close:
+    with (
+        folder.around(workspace) as around,
+        read_close(CheckedFiles(workspace), around.store, parameters={"p": given}) as close,
+    ):
         return close.freshness(Node("p", JANUARY)).reasons
 
 
@@ -98,7 +102,7 @@ def chain(folder: Folder) -> Folder:
 def built(folder: Folder, **parameters: dict[str, object]) -> dict[str, NodeResult]:
     workspace = folder.load()
     with folder.around(workspace) as around:
-        result = build(workspace, around, BuildRequest("2026-01", parameters=parameters), BuildListener())
+        result = build(CheckedFiles(workspace), around, BuildRequest("2026-01", parameters=parameters), BuildListener())
     return {each.node.project: each for each in result.nodes}
 
 

@@ -54,7 +54,7 @@ def test_modules_that_a_page_names_exist(page: Path) -> None:
 
 def test_the_architecture_page_names_functions_classes_and_folders_that_exist() -> None:
     named = re.findall(r"`((?:\w+/)+\w+\.py)`(?:,| \()\s*\(?`(\w+)`\)?", ARCHITECTURE)
-    assert ("runs/attempt/start.py", "prepare_run") in named
+    assert ("runs/attempt/prepare.py", "prepare_runs") in named
     defined = {path: _definitions(SOURCE / path) for path, _ in named}
     assert [f"{path}: {name}" for path, name in named if name not in defined[path]] == []
     classes = set().union(*map(_definitions, SOURCE.rglob("*.py")))

@@ -14,12 +14,14 @@ from daybook.errors import DaybookError
 from daybook.graph.build import BuildRequest, BuildResult, build
 from daybook.graph.close import read_close
 from daybook.graph.listener import BuildListener
-from daybook.runs.attempt.execution import prepare_runs
-from daybook.runs.attempt.start import PreparedRun, RunRequest
+from daybook.resolve.project_files import CheckedFiles
+from daybook.runs.attempt.prepare import PreparedRun
+from daybook.runs.attempt.request import RunRequest
 from daybook.runs.environment import RunEnvironment
 from daybook.workspace.close import close_status, plan_close_build
 from daybook.workspace.lifecycle import activate_projects
 from daybook.workspace.open_workspace import open_workspace
+from tests.prepared_runs import prepare_runs
 from tests.recorded_runs import record_run
 from tests.workspaces import Folder, assign, no_session, to_table
 
@@ -46,7 +48,7 @@ def test_every_node_is_run_once(chain: Folder, monkeypatch: pytest.MonkeyPatch) 
         workspace = chain.load()
         with chain.around(workspace) as around:
             begin.wait()
-            results.append(build(workspace, around, BuildRequest(SPAN), BuildListener()))
+            results.append(build(CheckedFiles(workspace), around, BuildRequest(SPAN), BuildListener()))
 
     monkeypatch.setattr("daybook.graph.build.execute_run", slowly)
     threads = [threading.Thread(target=build_once) for _ in range(2)]
@@ -75,7 +77,9 @@ def test_a_period_that_never_ran_blocks_who_needs_it(chain: Folder, monkeypatch:
     monkeypatch.setattr("daybook.graph.build.execute_run", record_run)
     workspace = chain.load()
     with chain.around(workspace) as around:
-        result = build(workspace, around, BuildRequest(SPAN, ("looks",), keep_going=True), BuildListener())
+        result = build(
+            CheckedFiles(workspace), around, BuildRequest(SPAN, ("looks",), keep_going=True), BuildListener()
+        )
     found = {each.node.name: (each.result, each.reason) for each in result.nodes}
     assert found["looks@2026-01"][0] == "blocked"
     assert "2025-12" in (found["looks@2026-01"][1] or "")
@@ -92,9 +96,9 @@ def test_a_build_of_what_is_fresh_looks_once(chain: Folder, monkeypatch: pytest.
 
     workspace = chain.load()
     with chain.around(workspace) as around:
-        assert build(workspace, around, BuildRequest(SPAN), BuildListener()).count("ran") == 4
+        assert build(CheckedFiles(workspace), around, BuildRequest(SPAN), BuildListener()).count("ran") == 4
         monkeypatch.setattr("daybook.graph.build.read_close", looking)
-        assert build(workspace, around, BuildRequest(SPAN), BuildListener()).count("fresh") == 4
+        assert build(CheckedFiles(workspace), around, BuildRequest(SPAN), BuildListener()).count("fresh") == 4
     assert len(looks) == 1
 
 
@@ -105,8 +109,8 @@ def test_another_month_of_a_registered_table_without_versions_makes_nothing_stal
     workspace = chain.load()
     with chain.around(workspace) as around:
         for month in ("2026-01", "2026-02"):
-            assert build(workspace, around, BuildRequest(month), BuildListener()).count("ran") == 2
-        assert build(workspace, around, BuildRequest(SPAN), BuildListener()).count("fresh") == 4
+            assert build(CheckedFiles(workspace), around, BuildRequest(month), BuildListener()).count("ran") == 2
+        assert build(CheckedFiles(workspace), around, BuildRequest(SPAN), BuildListener()).count("fresh") == 4
 
 
 def test_a_node_that_somebody_ran_meanwhile_is_not_run_again(chain: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +126,7 @@ def test_a_node_that_somebody_ran_meanwhile_is_not_run_again(chain: Folder, monk
 
     monkeypatch.setattr("daybook.graph.build.execute_run", run_elsewhere_first)
     with chain.around(workspace) as around:
-        result = build(workspace, around, BuildRequest("2026-01"), BuildListener())
+        result = build(CheckedFiles(workspace), around, BuildRequest("2026-01"), BuildListener())
     assert [(each.node.name, each.result) for each in result.nodes] == [
         ("maker@2026-01", "fresh"),
         ("reader@2026-01", "ran"),
@@ -159,7 +163,7 @@ def test_a_signal_that_another_thread_gets_cancels_the_build_at_once(
     monkeypatch.setattr("daybook.graph.build.execute_run", interrupted)
     workspace = chain.load()
     with chain.around(workspace) as around:
-        result = build(workspace, around, BuildRequest("2026-01"), BuildListener())
+        result = build(CheckedFiles(workspace), around, BuildRequest("2026-01"), BuildListener())
     assert waited == [True]
     assert result.is_cancelled
     assert {each.node.project: each.result for each in result.nodes} == {"maker": "failed", "reader": "blocked"}

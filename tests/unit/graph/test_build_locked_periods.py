@@ -6,6 +6,7 @@ import pytest
 
 from daybook.graph.build import BuildRequest, BuildResult, build
 from daybook.graph.listener import BuildListener
+from daybook.resolve.project_files import CheckedFiles
 from daybook.workspace.close import close_status, plan_close_build
 from daybook.workspace.history import lock_period
 from daybook.workspace.lifecycle import activate_projects, apply_changes
@@ -34,7 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
 def built(folder: Folder, period: str = MONTHS, *, keep_going: bool = False) -> BuildResult:
     workspace = folder.load()
     with folder.around(workspace) as around:
-        return build(workspace, around, BuildRequest(period, keep_going=keep_going), BuildListener())
+        return build(CheckedFiles(workspace), around, BuildRequest(period, keep_going=keep_going), BuildListener())
 
 
 def lock(folder: Folder, period: str) -> None:

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 from daybook.graph.build import BuildRequest, build
 from daybook.graph.listener import BuildListener
-from daybook.runs.attempt.execution import prepare_runs
-from daybook.runs.attempt.start import RunRequest
+from daybook.resolve.project_files import CheckedFiles
+from daybook.runs.attempt.request import RunRequest
 from daybook.workspace.lifecycle import activate_projects
 from daybook.workspace.open_workspace import open_workspace
+from tests.prepared_runs import prepare_runs
 from tests.recorded_runs import record_run
 from tests.workspaces import Folder, no_session, to_table
 
@@ -134,7 +135,7 @@ class Close:
     def build(self) -> set[str]:
         workspace = self.folder.load()
         with self.folder.around(workspace) as around, patch("daybook.graph.build.execute_run", record_run):
-            result = build(workspace, around, BuildRequest(SPAN), BuildListener())
+            result = build(CheckedFiles(workspace), around, BuildRequest(SPAN), BuildListener())
         assert result.is_ok, [(each.node.name, each.reason) for each in result.nodes if each.is_failure]
         assert result.count("ran") + result.count("fresh") == len(self.shapes) * len(MONTHS)
         return {each.node.name for each in result.nodes if each.result == "ran"}

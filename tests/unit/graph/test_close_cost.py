@@ -20,13 +20,15 @@ from daybook.graph.dependencies import derive_graph
 from daybook.graph.listener import BuildListener
 from daybook.io.filesystem import FileStat, list_files
 from daybook.resolve.calendars.calendar import CalendarYear, IdentifierPattern
-from daybook.runs.attempt.execution import prepare_runs
-from daybook.runs.attempt.start import PreparedRun, RunRequest
+from daybook.resolve.project_files import CheckedFiles
+from daybook.runs.attempt.prepare import PreparedRun
+from daybook.runs.attempt.request import RunRequest
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.lifecycle.apply import apply
 from daybook.workspace.close import close_status
 from daybook.workspace.lifecycle import activate_projects
 from daybook.workspace.open_workspace import open_workspace
+from tests.prepared_runs import prepare_runs
 from tests.recorded_runs import record_run
 from tests.unit.runs.counting import Counts
 from tests.workspaces import Folder, no_session, to_table
@@ -123,12 +125,12 @@ def test_a_build_derives_the_graph_once_and_plans_each_project_once(
         return called
 
     monkeypatch.setattr("daybook.graph.close.derive_graph", counting(derived, derive_graph))
-    monkeypatch.setattr("daybook.runs.attempt.start.apply", counting(applied, apply))
+    monkeypatch.setattr("daybook.runs.attempt.prepare.apply", counting(applied, apply))
     monkeypatch.setattr("daybook.graph.build.execute_run", record_run)
     counts = Counts(monkeypatch)
     workspace = folder.load()
     with folder.around(workspace) as around:
-        result = build(workspace, around, BuildRequest(f"{MONTHS[0]}..{MONTHS[-1]}"), BuildListener())
+        result = build(CheckedFiles(workspace), around, BuildRequest(f"{MONTHS[0]}..{MONTHS[-1]}"), BuildListener())
     assert result.count("ran") == 4 * len(MONTHS)
     assert counts.plans == {f"p{number}": 1 for number in range(4)}
     assert (len(derived), len(applied)) == (1, 1)
@@ -149,7 +151,7 @@ def queries_of_nodes(root: Path, projects: int, monkeypatch: pytest.MonkeyPatch)
 
         monkeypatch.setattr("daybook.graph.build.execute_run", record)
         request = BuildRequest(f"{MONTHS[0]}..{MONTHS[-1]}", jobs=1)
-        assert build(workspace, around, request, BuildListener()).count("ran") == len(MONTHS)
+        assert build(CheckedFiles(workspace), around, request, BuildListener()).count("ran") == len(MONTHS)
     return {after - before for before, after in pairwise(begun)}
 
 

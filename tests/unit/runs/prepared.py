@@ -8,7 +8,7 @@ from daybook.expression import Constants
 from daybook.plan.plan_project import plan_project
 from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.resolve.calendars.periods import period_of
-from daybook.runs.attempt.start import PreparedRun, resolve_run
+from daybook.runs.attempt.prepare import PreparedRun, resolve_run
 from daybook.runs.snapshot import GitState, Provenance, RunSettings, RunSnapshot
 from tests.workspaces import Folder, no_session
 

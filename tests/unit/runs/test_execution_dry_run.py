@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from daybook.errors import DaybookError, flatten
-from daybook.runs.attempt.execution import check_runs
-from daybook.runs.attempt.start import RunRequest
+from daybook.runs.attempt.request import RunRequest
+from tests.prepared_runs import check_runs
 from tests.unit.runs.prepared import new_folder
 from tests.workspaces import COLUMNS, Folder, to_table
 

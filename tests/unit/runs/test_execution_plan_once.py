@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 
-from daybook.runs.attempt.execution import prepare_runs
-from daybook.runs.attempt.start import RunRequest
+from daybook.runs.attempt.request import RunRequest
 from daybook.workspace.lifecycle import activate_project, apply_changes
 from daybook.workspace.open_workspace import open_workspace
 from daybook.workspace.validation import check_workspace
+from tests.prepared_runs import prepare_runs
 from tests.unit.runs.counting import Counts
 from tests.unit.runs.prepared import new_folder
 from tests.workspaces import COLUMNS, Folder, assign, to_table

@@ -16,7 +16,7 @@ from daybook.io.pins import TablePin
 from daybook.model.datasource import JdbcSource, PostgresqlSource
 from daybook.model.definition import TableVersion
 from daybook.resolve.location import Location
-from daybook.runs.attempt.start import PreparedRun
+from daybook.runs.attempt.prepare import PreparedRun
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.openlineage import EventSender, LineageEvents, RunEvents
 from daybook.runs.openlineage_datasets import dataset_name

@@ -13,15 +13,17 @@ from daybook.io.formats.delta.format import held_versions
 from daybook.io.writer import Commit, StagedOutput
 from daybook.model.dataset import Dataset, PathLocation, TableLocation
 from daybook.model.definition import RegisteredDataPin, TableVersion
-from daybook.runs.attempt.execution import prepare_runs
 from daybook.runs.attempt.lease import LeaseKeeper
 from daybook.runs.attempt.recorder import RunRecorder, data_pin, hold_version, registered_dataset
-from daybook.runs.attempt.start import RunRequest, find_version, start_run
+from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.start import start_run
 from daybook.runs.lifecycle.apply import apply
 from daybook.runs.lifecycle.registration import RegisteredDataset
+from daybook.runs.lifecycle.runnable import find_version
 from daybook.runs.snapshot import RunSettings
 from daybook.store import open_store
 from daybook.store.records import Registration
+from tests.prepared_runs import prepare_runs
 from tests.unit.runs.prepared import TIMESTAMP, new_folder, prepared
 from tests.workspaces import COLUMNS, to_path, to_table
 

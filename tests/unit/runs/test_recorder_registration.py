@@ -8,11 +8,12 @@ import pytest
 from daybook.errors import Notice
 from daybook.graph.build import BuildRequest, build
 from daybook.graph.listener import BuildListener
-from daybook.runs.attempt.execution import prepare_runs
+from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt.recorder import RunRecorder
-from daybook.runs.attempt.start import RunRequest
+from daybook.runs.attempt.request import RunRequest
 from daybook.workspace.lifecycle import activate_projects
 from daybook.workspace.open_workspace import open_workspace
+from tests.prepared_runs import prepare_runs
 from tests.recorded_runs import record_run
 from tests.workspaces import Folder, assign, no_session, to_table
 
@@ -67,7 +68,7 @@ def test_the_first_build_of_a_chain_warns_of_no_conflict(
     activate_projects(open_workspace(folder.root))
     workspace = folder.load()
     with folder.around(workspace) as around:
-        result = build(workspace, around, BuildRequest("2026-01", jobs=1), BuildListener())
+        result = build(CheckedFiles(workspace), around, BuildRequest("2026-01", jobs=1), BuildListener())
     assert {each.node.name: each.result for each in result.nodes} == {
         "first@2026-01": "ran",
         "second@2026-01": "ran",

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.runs.attempt.execution import prepare_runs
-from daybook.runs.attempt.start import RunRequest
+from daybook.runs.attempt.request import RunRequest
 from daybook.runs.snapshot import SourceSnapshot
+from tests.prepared_runs import prepare_runs
 from tests.workspaces import Folder, assign, no_session, to_path, to_table
 from tests.written_runs import write_run
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.runs.attempt.start import PreparedRun
+from daybook.runs.attempt.prepare import PreparedRun
 from daybook.runs.result import OutputResult, RunResult
 from daybook.runs.slices import choose_output
 from daybook.runs.snapshot import RunSettings

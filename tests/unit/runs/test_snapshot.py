@@ -9,7 +9,7 @@ import pytest
 from daybook.errors import DaybookError
 from daybook.model.definition import TableVersion
 from daybook.plan.steps import UpdateStep
-from daybook.runs.attempt.start import restore_run
+from daybook.runs.attempt.prepare import restore_run
 from daybook.runs.snapshot import RunSettings, recorded_definitions, snapshot_from_json
 from tests.unit.runs.prepared import TIMESTAMP, new_folder, prepared
 from tests.workspaces import COLUMNS, Folder, assign, to_path, to_table

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from daybook.errors import DaybookError, Notice, flatten
-from daybook.runs.attempt.start import RunRequest
+from daybook.runs.attempt.request import RunRequest
 from daybook.workspace.definitions import compile_project, validate_definitions
 from daybook.workspace.execution import dry_run_project, explain_operation, replay_run, retry_run
 from daybook.workspace.history import cancel_run, list_runs, show_definition, show_run

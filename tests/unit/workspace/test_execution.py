@@ -9,7 +9,8 @@ import pytest
 
 from daybook.demo.data_files import write_workspace
 from daybook.errors import DaybookError, Notice
-from daybook.runs.attempt.start import PreparedRun, RunRequest
+from daybook.runs.attempt.prepare import PreparedRun
+from daybook.runs.attempt.request import RunRequest
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.listener import RunListener
 from daybook.runs.result import RunFailedError, RunResult

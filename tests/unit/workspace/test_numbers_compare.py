@@ -10,12 +10,12 @@ from daybook.compare.bridge import BridgeRequest, bridge
 from daybook.compare.diff import DiffRequest, diff
 from daybook.compare.result import Cause, DiffCounts, DiffResult, GroupBridge, RowChange, RowCounts
 from daybook.errors import DaybookError
-from daybook.runs.attempt.execution import prepare_runs
-from daybook.runs.attempt.start import RunRequest
+from daybook.runs.attempt.request import RunRequest
 from daybook.workspace.numbers import causes_table, changes_table, groups_table, parse_tolerance
 from daybook.workspace.python_api.results import Bridge, Diff
 from daybook.workspace.python_api.workspace import Workspace
 from tests.comparisons import ORDERS, ROWS, A, B, a_bridge, shares
+from tests.prepared_runs import prepare_runs
 from tests.recorded_runs import record_run
 from tests.workspaces import Folder, no_session, to_table
 

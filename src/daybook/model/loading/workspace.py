@@ -156,9 +156,14 @@ def locate_workspace(root: Path) -> WorkspaceLocation:
     return WorkspaceLocation(root, settings)
 
 
-def read_workspace(root: Path) -> tuple[LoadedWorkspace, list[DaybookError]]:
-    """What can be read of a workspace, and everything that is wrong with the rest."""
-    settings, errors = load_settings(root)
+def read_workspace(root: Path, settings: WorkspaceSettings | None = None) -> tuple[LoadedWorkspace, list[DaybookError]]:
+    """What can be read of a workspace, and everything that is wrong with the rest.
+
+    `settings` are those of its `daybook.yaml`, where that has been read.
+    """
+    errors: list[DaybookError] = []
+    if settings is None:
+        settings, errors = load_settings(root)
     loaded = _load_files(root, settings)
     definitions: dict[DefinitionKind, dict[str, Definition[Any]]] = {kind: {} for kind in DEFINITION_KINDS}
     duplicates: list[DaybookError] = []

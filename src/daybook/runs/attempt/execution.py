@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,36 +20,25 @@ from daybook.io.pins import Pin
 from daybook.io.read_source import ReadSource
 from daybook.io.registry import writer_for
 from daybook.io.writer import CheckedTarget, StagedOutput, Writer, check_schema_change
-from daybook.model.calendar import Period
-from daybook.model.definition import Definition
 from daybook.model.loading import LoadedWorkspace
-from daybook.model.project import Project
 from daybook.plan.steps import Plan
+from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt.lease import CODE_CANCELLED, LeaseKeeper, stop_on_signals
+from daybook.runs.attempt.prepare import PreparedRun, prepare_runs, restore_run
 from daybook.runs.attempt.recorder import CompletedRun, EarlierAttempts, RunRecorder
-from daybook.runs.attempt.start import (
-    PreparedRun,
-    RunRequest,
-    apply_project_files,
-    check_request,
-    find_version,
-    fit_run,
-    parse_periods,
-    prepare_run,
-    restore_run,
-    start_run,
-)
+from daybook.runs.attempt.request import RunRequest, check_request
+from daybook.runs.attempt.start import start_run
 from daybook.runs.environment import RunEnvironment, remove_folder
 from daybook.runs.openlineage import RunEvents
-from daybook.runs.outputs import PlannedOutput, check_outputs, output_errors
-from daybook.runs.permissions import check_period, require_unlocked
+from daybook.runs.outputs import PlannedOutput, output_errors
+from daybook.runs.permissions import check_period
 from daybook.runs.result import OutputResult, RunFailedError, RunResult, name_operations
 from daybook.runs.sandbox import slices_of_draft
 from daybook.runs.snapshot import RunSnapshot, snapshot_from_json
-from daybook.runs.sources import check_sources, land_sources_ahead, read_sources
+from daybook.runs.sources import land_sources_ahead, read_sources
 from daybook.store.process import current_process
 from daybook.store.records import FinalStatus, Lease, milliseconds
-from daybook.store.store import MetadataStore, Transaction
+from daybook.store.store import MetadataStore
 
 # Rows that fail a check can be shown, once the run is known.
 _FAILED_VALUE_CODE = "PROJECT_033"
@@ -345,65 +334,8 @@ def _build_result(snapshot: RunSnapshot, ended: CompletedRun, execution: Executi
 
 def run(workspace: LoadedWorkspace, environment: RunEnvironment, request: RunRequest) -> Iterator[RunResult]:
     """One result per period, in order; the first failure ends the range."""
-    for prepared in prepare_runs(workspace, environment, request):
+    for prepared in prepare_runs(environment, check_request(CheckedFiles(workspace), request)):
         yield execute_run(environment, prepared)
-
-
-def prepare_runs(workspace: LoadedWorkspace, environment: RunEnvironment, request: RunRequest) -> Iterator[PreparedRun]:
-    """Everything a run checks before it exists.
-
-    Each period is prepared when its turn comes, since a run may read what the one before it wrote.
-    """
-    definition, notices = check_request(workspace, request)
-    notices += moved_notices(environment)
-    if not environment.store.is_shared:
-        notices += apply_project_files(workspace, definition, environment)
-    for prepared in prepare_applied(workspace, environment, definition, request):
-        yield replace(prepared, notices=(*notices, *prepared.notices))
-        notices = ()
-
-
-def moved_notices(environment: RunEnvironment) -> tuple[Notice, ...]:
-    """That the workspace was in another folder when it was used last."""
-    before = environment.store.moved_from
-    return (notice("STORE_040", before=before, root=environment.root),) if before is not None else ()
-
-
-def prepare_applied(
-    workspace: LoadedWorkspace, environment: RunEnvironment, definition: Definition[Project], request: RunRequest
-) -> Iterator[PreparedRun]:
-    """The runs of a project whose definition was checked, with a store that holds what its files say."""
-    with environment.store.read() as transaction:
-        first, *others = parse_periods(definition, request.period, transaction.stored_definitions())
-        if others:
-            _refuse_locked(workspace, transaction, definition, (first, *others), request)
-        prepared = prepare_run(workspace, environment, transaction, definition, first, request)
-    yield fit_run(prepared, check_outputs(prepared.outputs))
-    for period in others:
-        with environment.store.read() as transaction:
-            prepared = prepare_run(workspace, environment, transaction, definition, period, request)
-        yield fit_run(prepared, check_outputs(prepared.outputs))
-
-
-def _refuse_locked(
-    workspace: LoadedWorkspace,
-    transaction: Transaction,
-    definition: Definition[Project],
-    periods: Iterable[Period],
-    request: RunRequest,
-) -> None:
-    """A range with a locked period in it is refused before its first run."""
-    version = find_version(transaction, definition.model, as_draft=request.is_draft)
-    if not (version.is_draft and workspace.settings.sandbox is not None):
-        for period in periods:
-            require_unlocked(transaction, period)
-
-
-def check_runs(workspace: LoadedWorkspace, environment: RunEnvironment, request: RunRequest) -> Iterator[PreparedRun]:
-    """Everything a run checks, and that the data it would read is there."""
-    for prepared in prepare_runs(workspace, environment, request):
-        check_sources(prepared.plan.loads, prepared.snapshot)
-        yield prepared
 
 
 def execute_run(environment: RunEnvironment, prepared: PreparedRun) -> RunResult:

@@ -21,7 +21,7 @@ from daybook.plan.registration import registered_dataset as plan_registration
 from daybook.resolve.calendars.periods import calendar_for
 from daybook.resolve.paths import fill_table_name, names_one_period
 from daybook.runs.attempt.lease import LeaseKeeper
-from daybook.runs.attempt.start import PreparedRun
+from daybook.runs.attempt.prepare import PreparedRun
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.lifecycle.registration import RegisteredDataset, register_output
 from daybook.runs.outputs import PlannedOutput, output_errors

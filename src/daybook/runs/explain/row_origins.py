@@ -36,8 +36,8 @@ from daybook.plan.measures import columns_not_summed, summed_totals
 from daybook.plan.output_rows import columns_assigned, key_of_output, makers_of_output
 from daybook.plan.partial_plan import RowKey, key_columns, selectable_columns
 from daybook.plan.steps import AggregateStep, AppendStep, LoadStep, OutputStep, Plan, Step
+from daybook.runs.attempt.prepare import PreparedRun, restore_run
 from daybook.runs.attempt.recorder import recorded_pins
-from daybook.runs.attempt.start import PreparedRun, restore_run
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.snapshot import RunSnapshot, snapshot_from_json
 from daybook.runs.sources import read_sources

@@ -38,3 +38,13 @@ def require_runnable(transaction: Transaction, project_id: str, written: Project
 def conflict_error(state: ProjectState) -> DaybookError:
     """What `run` says of a project in conflict: the whole report."""
     return DaybookError("STORE_019", project_id=state.project_id, summary="; ".join(state.warnings))
+
+
+def find_version(transaction: Transaction, written: Project, *, as_draft: bool) -> ProjectVersion:
+    """The active version, or the written one as a draft when it was asked for or was never activated."""
+    state = transaction.projects.find(written.id)
+    if state is None:
+        raise DaybookError("RUN_015", project=written.id)
+    if as_draft or (state.active_version is None and state.status == "draft"):
+        return ProjectVersion(written, state.latest_version, is_draft=True)
+    return require_runnable(transaction, written.id, written)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from daybook.graph.build import BuildPlan, BuildResult
     from daybook.model.types import Value
-    from daybook.runs.attempt.start import RunRequest
+    from daybook.runs.attempt.request import RunRequest
     from daybook.runs.explain.levels import NumberExplanation
     from daybook.runs.lifecycle.activation import Activation
     from daybook.runs.lifecycle.apply import ApplyPlan
@@ -584,7 +584,7 @@ class Workspace:
 
         `limit` is the number of rows shown of every output.
         """
-        from daybook.runs.attempt.start import RunRequest
+        from daybook.runs.attempt.request import RunRequest
         from daybook.workspace.execution import parse_as_of
         from daybook.workspace.preview import preview_project
 
@@ -704,7 +704,7 @@ def _run_request(
     allow_empty: bool,
     parameters: "Mapping[str, Value] | None",
 ) -> "RunRequest":
-    from daybook.runs.attempt.start import RunRequest
+    from daybook.runs.attempt.request import RunRequest
     from daybook.workspace.execution import parse_as_of
 
     return RunRequest(project, period, parse_as_of(as_of), draft, allow_empty, parameters=parameters or {})
