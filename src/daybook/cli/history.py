@@ -36,7 +36,10 @@ def show_run_result(result: "RunResult", *, is_quiet: bool) -> None:
     draft = " as a draft" if result.is_draft else ""
     echo(f"{result.project_id} for {result.period}: {result.status}{draft} in {format_seconds(result.duration_ms)}")
     if not is_quiet:
-        echo(f"run {result.run_id}, as of {result.as_of.isoformat()}, project version {result.project_version}")
+        from daybook.runs.result import as_of_text
+
+        as_of = as_of_text(result.as_of, result.own_as_of)
+        echo(f"run {result.run_id}, as of {as_of}, project version {result.project_version}")
         _show_parameters(result.parameters)
         if result.accepted:
             echo(f"{result.accepted} warning{'' if result.accepted == 1 else 's'} accepted")
@@ -106,9 +109,11 @@ def source_lines(sources: "Iterable[DryRunSource | SourceRead]") -> list[str]:
 
 
 def show_dry_runs(found: "Iterable[DryRun]") -> None:
+    from daybook.runs.result import as_of_text
+
     for each in found:
         version = f"project version {each.project_version}"
-        echo(f"{each.project_id} can run for {each.period}, as of {each.as_of}, {version}")
+        echo(f"{each.project_id} can run for {each.period}, as of {as_of_text(each.as_of, each.own_as_of)}, {version}")
         _show_parameters(each.parameters, "  ")
         for line in source_lines(each.sources):
             echo(f"  reads {line}")
@@ -161,6 +166,7 @@ def _format_count(value: int | None) -> str:
 def show_run_details(run: "RunDetails") -> None:
     """Everything that is known of a run."""
     from daybook.errors import render_finding
+    from daybook.runs.result import as_of_text
     from daybook.store.records import milliseconds
 
     record = run.record
@@ -168,7 +174,8 @@ def show_run_details(run: "RunDetails") -> None:
     took = f" in {format_seconds(milliseconds(record.duration))}" if record.duration else ""
     echo(f"run {record.id}: {record.status}{draft}{took}")
     echo(f"  project   {record.project_id} version {record.project_version}")
-    echo(f"  period    {record.period}" + (f", as of {record.as_of}" if record.as_of else ""))
+    as_of = f", as of {as_of_text(record.as_of, run.own_as_of)}" if record.as_of else ""
+    echo(f"  period    {record.period}{as_of}")
     echo(
         f"  created   {_format_moment(record.created_at)} by {record.user or 'an unknown user'} on "
         f"{record.process.host}"

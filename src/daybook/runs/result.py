@@ -2,7 +2,7 @@
 
 import datetime
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Annotated, Literal, assert_never
 
 from pydantic import computed_field
@@ -91,6 +91,8 @@ class RunResult:
     accepted: int = 0
     # Of drafts in the sandbox.
     slices: Hidden[tuple[SliceRead, ...]] = ()
+    # The day of each dataset that was read as of another day than the run.
+    own_as_of: Hidden[Mapping[str, datetime.date]] = field(default_factory=dict)
 
     @property
     def names(self) -> Mapping[int, str]:
@@ -127,6 +129,12 @@ class RunFailedError(Exception):
     def _render_traceback_(self) -> list[str]:
         """What a notebook shows instead of a traceback."""
         return [*self.error._render_traceback_(), f"run {self.run_id} {self.status}"]
+
+
+def as_of_text(as_of: datetime.date, own_as_of: Mapping[str, datetime.date]) -> str:
+    """The day of a run, and those of the datasets that have their own."""
+    own = ", ".join(f"{dataset_id} as of {day}" for dataset_id, day in own_as_of.items())
+    return f"{as_of} ({own})" if own else str(as_of)
 
 
 # The detail of an output's record that says it wrote deleted rows, too.

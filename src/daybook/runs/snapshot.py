@@ -246,6 +246,15 @@ class RunSnapshot:
         return Constants(self.timestamp, self.period, values)
 
     @property
+    def own_as_of(self) -> Mapping[str, datetime.date]:
+        """The day of each dataset that is read as of another day than the run, by the dataset's rule or the view's."""
+        return {
+            source.dataset_id: source.resolution.as_of
+            for source in self.sources
+            if source.resolution.as_of is not None and source.resolution.as_of != self.as_of
+        }
+
+    @property
     def input_table(self) -> str:
         """The name of the input's main table, which templates know."""
         source = self.source("input")

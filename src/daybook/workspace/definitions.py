@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, assert_never
 from daybook.definitions.files import definitions_of_files
 from daybook.errors import DaybookError, Notice, raise_all
 from daybook.expression import CompiledExpression, Constants, cast_sql
-from daybook.model.json_fields import Errors, Notices, named
+from daybook.model.json_fields import Errors, Hidden, Notices, named
 from daybook.model.loading.definitions import read_definitions, read_text
 from daybook.model.loading.workspace import WORKSPACE_FILE, find_workspace, load_settings, read_workspace
 from daybook.model.operation import TableDestination
@@ -51,7 +51,7 @@ class ValidationResult:
     # How many warnings operations accept.
     accepted: int = 0
     # The files that define nothing.
-    skipped: tuple[Path, ...] = ()
+    skipped: Hidden[tuple[Path, ...]] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "is_ok", not self.errors)

@@ -2,7 +2,7 @@
 
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from daybook.definitions.files import definitions_of_files
@@ -10,7 +10,7 @@ from daybook.errors import DaybookError, notice
 from daybook.graph.close import read_close
 from daybook.graph.dependencies import derive_graph
 from daybook.graph.nodes import Node
-from daybook.model.json_fields import Notices, OneError, named
+from daybook.model.json_fields import Hidden, Notices, OneError, named
 from daybook.model.loading import LoadedWorkspace
 from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt.execution import execute_run, retry
@@ -93,6 +93,7 @@ class DryRun:
     sources: tuple[DryRunSource, ...]
     outputs: tuple[DryRunOutput, ...]
     notices: Notices
+    own_as_of: Hidden[Mapping[str, datetime.date]] = field(default_factory=dict)
 
 
 def run_project(
@@ -272,4 +273,5 @@ def _dry_run(prepared: PreparedRun) -> DryRun:
         tuple(sources),
         tuple(outputs),
         prepared.notices,
+        snapshot.own_as_of,
     )

@@ -84,6 +84,13 @@ class RunDetails:
         return found
 
     @property
+    def own_as_of(self) -> Mapping[str, datetime.date]:
+        """The day of each dataset that was read as of another day than the run."""
+        days = {source["dataset_id"]: source["resolution"].get("as_of") for source in self.snapshot["sources"]}
+        own = {dataset_id: datetime.date.fromisoformat(day) for dataset_id, day in days.items() if day is not None}
+        return {dataset_id: day for dataset_id, day in own.items() if day != self.record.as_of}
+
+    @property
     def operation_names(self) -> Mapping[int, str]:
         return _operation_names(self.snapshot)
 

@@ -16,7 +16,7 @@ from daybook.pictures import texts
 from daybook.pictures.graph import ColumnLine, TableColumns, draw_columns
 from daybook.pictures.texts import style_sheet
 from daybook.plan.lineage import ColumnLineage
-from daybook.runs.result import OutputResult, summarize_operations
+from daybook.runs.result import OutputResult, as_of_text, summarize_operations
 from daybook.workspace.numbers import draw_bridge
 from daybook.workspace.report import REPORT_MARK, MeasureBridge, RunReport, shown_columns
 
@@ -189,6 +189,7 @@ def _bytes(size: int) -> str:
 def run_html(result: "RunResult") -> str:
     """What ran, what each operation did, what was written, warnings."""
     draft = f", draft in {result.sandbox}" if result.sandbox else ", draft" if result.is_draft else ""
+    as_of = as_of_text(result.as_of, result.own_as_of)
     head = f"{result.project_id} · {result.period} · {result.status}{draft} · {_format_seconds(result.duration_ms)}"
     operations = [
         (
@@ -206,7 +207,7 @@ def run_html(result: "RunResult") -> str:
     ]
     notices = "".join(f"<li><b>{escape(notice.code)}</b> {escape(notice.message)}</li>" for notice in result.notices)
     return (
-        f"<div><p><b>{escape(head)}</b><br><small>run {escape(result.run_id)}, as of {result.as_of}</small></p>"
+        f"<div><p><b>{escape(head)}</b><br><small>run {escape(result.run_id)}, as of {escape(as_of)}</small></p>"
         + _table(("seq", "operation", "rows in", "did", "time"), operations)
         + _table(("output", "format", "rows", "registered as"), outputs)
         + (f"<ul>{notices}</ul>" if notices else "")

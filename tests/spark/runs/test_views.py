@@ -1,11 +1,15 @@
 """Views in runs: other periods as input, in a join and in an append, on files and on tables that runs wrote."""
 
+import datetime
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from daybook.cli import history
 from daybook.errors import DaybookError
+from daybook.workspace.history import show_run
+from daybook.workspace.open_workspace import open_workspace
 from tests.workspaces import Folder, to_table
 
 BALANCE_COLUMNS = [{"name": "account", "type": "string"}, {"name": "amount", "type": "decimal(38,2)"}]
@@ -137,7 +141,7 @@ def test_rows_of_a_view_get_the_period_of_the_run_where_it_says_so(folder: Folde
     ]
 
 
-def test_closing_rates_are_those_of_the_last_day(folder: Folder) -> None:
+def test_closing_rates_are_those_of_the_last_day(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     rates = [
         {"currency": "USD", "rate": "1.10", "valid_from": "2026-01-01", "valid_to": "2026-01-31"},
         {"currency": "USD", "rate": "1.20", "valid_from": "2026-01-31", "valid_to": ""},
@@ -150,7 +154,14 @@ def test_closing_rates_are_those_of_the_last_day(folder: Folder) -> None:
     for number, dataset in enumerate(("rates", "closing-rates", "last-closing-rates")):
         folder.project(to_table(f"t{number}", columns=["rate"]), id_=f"p{number}", input_=dataset)
     folder.run("2026-01", "p0")
-    folder.run("2026-01", "p1")
-    folder.run("2026-02", "p2")
+    closing = folder.run("2026-01", "p1")
+    last = folder.run("2026-02", "p2")
     found = [folder.table(f"t{number}")[0]["rate"] for number in range(3)]
     assert found == [Decimal("1.10"), Decimal("1.20"), Decimal("1.20")]
+    end = datetime.date(2026, 1, 31)
+    assert (closing.own_as_of, last.own_as_of) == ({"closing-rates": end}, {"last-closing-rates": end})
+    assert show_run(open_workspace(folder.root), last.run_id).own_as_of == {"last-closing-rates": end}
+    history.show_run_result(closing, is_quiet=False)
+    assert (
+        f"run {closing.run_id}, as of 2026-01-01 (closing-rates as of 2026-01-31), project" in capsys.readouterr().out
+    )

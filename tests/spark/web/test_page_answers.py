@@ -176,7 +176,7 @@ def _check_actions(generated: GeneratedClient) -> None:
         done = generated.call(f"{change}_period", body={"reason": "signed off"}, identifier=LOCKED)
         assert done == (200, {"action": change, "subject": LOCKED, "run": None, "changed": True})
     names = [each["name"] for each in generated.call("actions")[1]]
-    assert names == ["lock", "close", "build", "run", "activate"]
+    assert names == ["lock", "close", "build", "retry", "cancel", "run", "activate"]
 
 
 def _ended(generated: GeneratedClient, run_id: str) -> dict[str, Any]:

@@ -329,6 +329,7 @@ def _build_result(snapshot: RunSnapshot, ended: CompletedRun, execution: Executi
         slices=tuple(slices_of_draft(snapshot)),
         parameters=snapshot.parameters,
         accepted=execution.prepared.plan.accepted + execution.accepted,
+        own_as_of=snapshot.own_as_of,
     )
 
 
