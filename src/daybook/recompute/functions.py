@@ -22,9 +22,11 @@ from daybook.model.types import (
     DecimalType,
 )
 from daybook.recompute import dates, numbers, texts
-from daybook.recompute.numbers import ValueFailureError, arithmetic_type, as_type, common_type, fitting
+from daybook.recompute.numbers import ValueFailureError, arithmetic_type, as_type, common_type, fitting, is_numeric
 from daybook.recompute.tree import (
     Layout,
+    Literal,
+    Negation,
     Node,
     Row,
     RowFunction,
@@ -89,8 +91,15 @@ def always(type_: ColumnType) -> TypeRule:
     return lambda arguments: type_
 
 
-def first(arguments: Arguments) -> ColumnType:
-    return arguments[0].type
+def nullif(arguments: Arguments) -> ColumnType:
+    """That of the first value; a number that is written out, or NULL, takes the type of what it meets."""
+    value, other = arguments
+    if value.type == NULL:
+        return other.type
+    if value.digits is not None and isinstance(other.type, DecimalType):
+        return DecimalType(value.digits, 0)
+    written = value.operand if isinstance(value, Negation) else value
+    return FLOAT if other.type == FLOAT and isinstance(written, Literal) and is_numeric(value.type) else value.type
 
 
 def first_number(arguments: Arguments) -> ColumnType:
@@ -292,7 +301,7 @@ def _coalesce(call: Call, layout: Layout) -> RowFunction:
 
 
 def _nullif(call: Call, layout: Layout) -> RowFunction:
-    first, second = (argument.function(layout) for argument in call.arguments)
+    first, second = fitted(call.arguments[0], call.type, layout), call.arguments[1].function(layout)
     compare = comparison("=", call.arguments[0].type, call.arguments[1].type)
 
     def compute(row: Row) -> Value:
@@ -356,7 +365,7 @@ FUNCTIONS: dict[str, Function] = {
 TYPE_RULES: dict[str, TypeRule] = {
     "IF": branches,
     "COALESCE": common,
-    "NULLIF": first,
+    "NULLIF": nullif,
     "ISNULL": always(BOOLEAN),
     "AND": always(BOOLEAN),
     "OR": always(BOOLEAN),
