@@ -13,7 +13,12 @@ from typing import Any
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
-    ["tests.unit.runs.lifecycle.killed", "tests.unit.store.racing", "tests.faults.formats.commit_child"]
+    [
+        "tests.dying",
+        "tests.unit.runs.lifecycle.killed",
+        "tests.unit.store.racing",
+        "tests.faults.formats.commit_child",
+    ]
 )
 _SECONDS = 120
 

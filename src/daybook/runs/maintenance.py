@@ -39,6 +39,7 @@ from daybook.store import open_store
 from daybook.store.address import EmbeddedStore
 from daybook.store.database.connection import find_damage, list_backups
 from daybook.store.database.outcomes import RegisteredVersion
+from daybook.store.process import is_surely_running
 from daybook.store.records import RunFilter, RunRecord, RunStatus
 from daybook.store.store import MetadataStore, Transaction
 
@@ -46,9 +47,14 @@ _ACTIVE_STATUSES: tuple[RunStatus, ...] = ("queued", "running")
 
 
 def live_runs(store: MetadataStore) -> tuple[RunRecord, ...]:
-    """Runs that are queued or running in a process that exists."""
+    """Runs that are queued or running in a process that exists.
+
+    A process that this machine sees counts even if its lease is over: the clock may have been set forward since its
+    last heartbeat.
+    """
     with store.read() as transaction:
-        dead = {run.id for run in transaction.runs.abandoned(now=transaction.now())}
+        abandoned = transaction.runs.abandoned(now=transaction.now())
+        dead = {run.id for run in abandoned if not is_surely_running(run.process)}
         return tuple(
             run for status in _ACTIVE_STATUSES for run in _runs_with_status(transaction, status) if run.id not in dead
         )
@@ -280,9 +286,12 @@ class CollectedGarbage:
 def collect_garbage(
     environment: RunEnvironment, retention: RetentionSettings, *, is_dry_run: bool = False
 ) -> CollectedGarbage:
-    """Forget old runs and versions, then remove landed inputs and data files that nothing refers to any more."""
-    now = environment.clock()
+    """Forget old runs and versions, then remove landed inputs and data files that nothing refers to any more.
+
+    On a shared store the clock of the database decides what is old, not that of one of its users.
+    """
     with environment.store.write() as transaction:
+        now = transaction.now() if environment.store.is_shared else environment.clock()
         runs = transaction.retention.expired_runs(now - parse_duration(retention.runs))
         versions = transaction.retention.expired_versions(retention.versions)
         registered = transaction.retention.kept_versions(versions)
@@ -297,6 +306,8 @@ def collect_garbage(
     landings = _unused_landings(environment, kept, known - forgotten)
     if not is_dry_run:
         _hold_versions(environment, registered, versions)
+    # Whatever the clock has done since: no file that a live run wrote is older than the run.
+    oldest_staging = min([now - _MINIMUM_FILE_AGE, *(run.created_at for run in live_runs(environment.store))])
     files: list[FileStat] = []
     released = [_holder(environment, each) for each in versions]
 
@@ -306,7 +317,7 @@ def collect_garbage(
     for format_, table in tables:
         keep = {each.pin.version.token for each in registered if is_same(each.pin.uri, table)}
         keep |= {pin.version.token for pin in kept if isinstance(pin, TablePin) and is_same(pin.uri, table)}
-        before = int((now - _MINIMUM_FILE_AGE).timestamp() * 1_000_000_000)
+        before = int(oldest_staging.timestamp() * 1_000_000_000)
         request = VacuumRequest(table, keep, retention.versions, before, is_dry_run, released)
         files += format_named(format_).vacuum(request)
     if not is_dry_run:

@@ -42,6 +42,11 @@ def is_surely_dead(process: ProcessIdentity) -> bool:
     return start_time(process.pid) != process.started
 
 
+def is_surely_running(process: ProcessIdentity) -> bool:
+    """True only when this machine sees the process; one that was stopped counts as well."""
+    return process.host_id == _host_id() and start_time(process.pid) == process.started
+
+
 def start_time(pid: int) -> str | None:
     """When a process started, in the system's own words; None when there is none."""
     if Path("/proc/self/stat").exists():

@@ -79,7 +79,10 @@ class RunRecord:
     def duration(self) -> datetime.timedelta | None:
         """How long the user waited for the last attempt, Spark's start included."""
         began = self.created_at if self.attempt == 1 else self.started_at
-        return self.finished_at - began if self.finished_at is not None and began is not None else None
+        if self.finished_at is None or began is None:
+            return None
+        # The clock may have been set back meanwhile.
+        return max(self.finished_at - began, datetime.timedelta(0))
 
 
 @dataclass(frozen=True, slots=True)

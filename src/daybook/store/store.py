@@ -32,7 +32,7 @@ from daybook.store.database.outcomes import Actions, CloseQueries, Outcomes, Ret
 from daybook.store.database.periods import PeriodStatuses, Slices
 from daybook.store.database.projects import Projects
 from daybook.store.database.runs import Runs
-from daybook.store.database.tables import METADATA, WORKSPACE_IDENTITY, WORKSPACE_ROOT
+from daybook.store.database.tables import METADATA, SCHEMA, WORKSPACE_IDENTITY, WORKSPACE_ROOT
 from daybook.store.database.workspace_root import WorkspaceRoot, keep_relative
 from daybook.store.stored_definitions import read_definitions
 
@@ -81,7 +81,7 @@ class WorkspaceIdentity:
         self._connection.execute(insert(WORKSPACE_IDENTITY).values(number=number, id=id_, kind=kind, root=root))
 
 
-LATEST_SCHEMA = "0007"
+LATEST_SCHEMA = SCHEMA
 KNOWN_SCHEMAS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007")
 MIGRATIONS = Path(__file__).parent / "migrations"
 
@@ -173,6 +173,7 @@ class MetadataStore:
     @contextmanager
     def write(self) -> Iterator[Transaction]:
         with write_transaction(self._engine, self.address) as connection:
+            _refuse_other_schema(connection, self.address)
             yield Transaction(connection)
 
     def settle(self, root: Path) -> None:
@@ -232,6 +233,8 @@ def create_empty_store(folder: Path) -> MetadataStore:
     engine = connect_store(address, folder)
     with write_transaction(engine, address) as connection:
         METADATA.create_all(connection)
+        connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)"))
+        connection.execute(text("INSERT INTO alembic_version VALUES (:schema)"), {"schema": LATEST_SCHEMA})
         connection.execute(insert(WORKSPACE_IDENTITY).values(number=1, id="empty", kind="own"))
     return MetadataStore(engine, address)
 
@@ -315,6 +318,13 @@ def _migrate(engine: Engine, address: StoreAddress, state: _StoreState, migrate:
             with write_transaction(engine, address) as connection:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK})
                 _upgrade_under_lock(connection, address)
+
+
+def _refuse_other_schema(connection: Connection, address: StoreAddress) -> None:
+    """A newer Daybook may have migrated the store since this process opened it."""
+    found: str = connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one()
+    if found != LATEST_SCHEMA:
+        raise DaybookError("STORE_005", place=str(address), found=found)
 
 
 def _upgrade_under_lock(connection: Connection, address: StoreAddress, root: WorkspaceRoot | None = None) -> None:

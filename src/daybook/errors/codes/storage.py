@@ -332,7 +332,8 @@ STORE_CODES: dict[str, Code] = code_family(
     Code(
         "STORE_005",
         "The store at {place} has schema {found}, which this version of Daybook does not know",
-        "The store was used with a newer version of Daybook.",
+        "The store was used with a newer version of Daybook, perhaps while this command was running. Nothing is "
+        "written to it.",
         hint="upgrade Daybook",
     ),
     Code(

@@ -20,7 +20,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from daybook.errors import DaybookError, flatten
 from daybook.model.secrets import read_credential
 from daybook.store.address import EmbeddedStore, SharedStore, StoreAddress
-from daybook.store.database.tables import METADATA
+from daybook.store.database.tables import METADATA, SCHEMA
 
 BUSY_SECONDS = 60
 _READ_ONLY_OPTION = "daybook_read"
@@ -210,16 +210,22 @@ def list_backups(store: Path) -> tuple[Path, ...]:
 
 
 def find_damage(store: Path) -> str | None:
-    """What is wrong with the file of a store, by SQLite's own check and by the tables it must have; None if nothing."""
+    """What is wrong with the file of a store, by SQLite's own check and by the tables it must have; None if nothing.
+
+    A store of an older or newer Daybook has other tables; it is not damaged.
+    """
     try:
         with closing(_open(store)) as connection:
             found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(10)")]
             tables = {str(row[0]) for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            has_schema = "alembic_version" in tables
+            query = "SELECT version_num FROM alembic_version"
+            schemas = {str(row[0]) for row in connection.execute(query)} if has_schema else set()
     except sqlite3.Error as failure:
         return str(failure)
     if found != ["ok"]:
         return "; ".join(found[:_MAX_NAMED_PROBLEMS])
-    missing = sorted({"alembic_version", *METADATA.tables} - tables)
+    missing = sorted({"alembic_version", *METADATA.tables} - tables) if schemas <= {SCHEMA} else []
     return f"it lacks the table {missing[0]}" if missing else None
 
 
@@ -275,8 +281,7 @@ def restore_backup(store: Path) -> RestoredStore:
     damage = find_damage(store) if store.exists() and store.stat().st_size else "it is empty"
     if damage is None:
         raise DaybookError("STORE_043", place=str(store))
-    # A backup from before a migration may lack tables that only newer stores have.
-    sound = next((backup for backup in list_backups(store) if _is_sound(backup)), None)
+    sound = next((backup for backup in list_backups(store) if find_damage(backup) is None), None)
     if sound is None:
         raise DaybookError("STORE_044", place=str(store), folder=str(backup_folder(store)))
     fresh = store.with_name(f".{store.name}.{uuid.uuid4().hex}")
@@ -293,11 +298,6 @@ def restore_backup(store: Path) -> RestoredStore:
         shutil.copyfile(store, damaged)
     fresh.replace(store)
     return RestoredStore(sound, damaged)
-
-
-def _is_sound(backup: Path) -> bool:
-    damage = find_damage(backup)
-    return damage is None or damage.startswith("it lacks the table")
 
 
 def _open(path: Path) -> sqlite3.Connection:

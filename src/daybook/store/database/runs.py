@@ -266,7 +266,8 @@ class Runs:
             select(RUN.c.id)
             .where(RUN.c.project_id == project_id, RUN.c.period == period, RUN.c.status == "completed")
             .where(~RUN.c.is_sandboxed)
-            .order_by(RUN.c.created_at.desc(), RUN.c.id.desc())
+            # Tokens only grow, whatever the clock does.
+            .order_by(RUN.c.token.desc())
         )
         found: str | None = self._connection.execute(query.limit(1)).scalar_one_or_none()
         if found is not None:

@@ -118,6 +118,8 @@ def to_row(table: Table, record: Any, **more: Any) -> dict[str, Any]:
     return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()} | more
 
 
+# The migration that gives these tables.
+SCHEMA = "0007"
 METADATA = MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
