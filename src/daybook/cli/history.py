@@ -324,7 +324,7 @@ def show(
         run = history.show_run(workspace, identifier)
         echo_json(run) if as_json else show_run_details(run)
         return
-    definition = history.show_definition(workspace, kind, identifier, version)  # type: ignore[arg-type]
+    definition = history.show_definition(workspace, kind, identifier, version=version)  # type: ignore[arg-type]
     echo_json(definition) if as_json else _show_definition(definition)
 
 

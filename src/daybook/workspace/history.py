@@ -209,6 +209,7 @@ def list_runs(
 
 
 def show_run(workspace: OpenedWorkspace, run_id: str) -> RunDetails:
+    """Everything that is known of a run, by its id or as PROJECT@PERIOD."""
     with workspace.open_store_or_empty() as store, store.read() as transaction:
         run_id = transaction.runs.id_of(run_id)
         record, snapshot = transaction.runs.shown(run_id), transaction.runs.snapshot(run_id)
@@ -222,7 +223,7 @@ def show_run(workspace: OpenedWorkspace, run_id: str) -> RunDetails:
 
 
 def show_definition(
-    workspace: OpenedWorkspace, kind: DefinitionKind, identifier: str, version: int | None = None
+    workspace: OpenedWorkspace, kind: DefinitionKind, identifier: str, *, version: int | None = None
 ) -> DefinitionDetails:
     """A version of a definition, by default the latest."""
     with workspace.open_store_or_empty() as store, store.read() as transaction:
@@ -276,18 +277,18 @@ def list_definitions(workspace: OpenedWorkspace) -> tuple[DefinitionSummary, ...
 
 
 def compare_versions(
-    workspace: OpenedWorkspace, kind: DefinitionKind, identifier: str, before: int, after: int
+    workspace: OpenedWorkspace, kind: DefinitionKind, identifier: str, version_a: int, version_b: int
 ) -> VersionDifference:
-    """Two versions of a definition as YAML, line by line."""
-    first = show_definition(workspace, kind, identifier, before)
-    second = show_definition(workspace, kind, identifier, after)
-    names = f"version {before}", f"version {after}"
+    """What differs between two versions of a definition, as YAML, line by line."""
+    first = show_definition(workspace, kind, identifier, version=version_a)
+    second = show_definition(workspace, kind, identifier, version=version_b)
+    names = f"version {version_a}", f"version {version_b}"
     lines = difflib.unified_diff(first.yaml.splitlines(), second.yaml.splitlines(), *names, lineterm="", n=3)
-    return VersionDifference(kind, identifier, before, after, tuple(lines))
+    return VersionDifference(kind, identifier, version_a, version_b, tuple(lines))
 
 
-def list_actions(workspace: OpenedWorkspace, *, limit: int = 50) -> tuple[Action, ...]:
-    """What was done on the page, newest first."""
+def list_actions(workspace: OpenedWorkspace, *, limit: int = 20) -> tuple[Action, ...]:
+    """What was done on the page of `daybook serve`, newest first."""
     with workspace.open_store_or_empty() as store, store.read() as transaction:
         return transaction.actions.latest(limit)
 

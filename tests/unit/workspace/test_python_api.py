@@ -2,15 +2,18 @@
 
 import datetime
 import inspect
+import pydoc
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_type
 
 import pytest
 
 import daybook
 from daybook.demo.data_files import write_workspace
+from daybook.workspace.close import CloseStatus
+from daybook.workspace.history import RunListing
 from daybook.workspace.python_api.arguments import ARGUMENT_CHECKS
 
 NOW = datetime.datetime(2026, 1, 5, 12, tzinfo=datetime.UTC)
@@ -174,3 +177,20 @@ def test_values_that_may_stand_in_keys(workspace: daybook.Workspace, value: Any)
     with pytest.raises(daybook.DaybookError) as caught:
         workspace.explain(RUN, 1, region=value)
     assert caught.value.code == "STORE_014"
+
+
+def test_a_method_that_is_a_use_case_has_its_types_and_its_documentation(workspace: daybook.Workspace) -> None:
+    assert_type(workspace.status(period="2026-01"), CloseStatus)
+    assert_type(workspace.runs(limit=1), RunListing)
+    assert str(inspect.signature(daybook.Workspace.close_period)) == (
+        "(self, period: str, *, calendar: str | None = None, reason: str | None = None)"
+        " -> daybook.workspace.history.PeriodChange"
+    )
+    assert daybook.Workspace.close_period.__name__ == "close_period"
+    assert "Close a period: runs on it and inside it warn." in pydoc.render_doc(daybook.Workspace)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_is_documented_under_its_name(name: str) -> None:
+    assert METHODS[name].__doc__
+    assert METHODS[name].__qualname__ == name

@@ -44,7 +44,7 @@ def definition(
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """A definition as the store has it."""
-    details = show_definition(served.workspace, kind, identifier, version)
+    details = show_definition(served.workspace, kind, identifier, version=version)
     return answered(details) if version is None else answered_once(details, if_none_match)
 
 

@@ -37,7 +37,7 @@ def definition(
     version: Annotated[int | None, Query(ge=1)] = None,
     since: Annotated[int | None, Query(ge=1)] = None,
 ) -> Response:
-    found = show_definition(served.workspace, kind, identifier, version)
+    found = show_definition(served.workspace, kind, identifier, version=version)
     shown = found.version
     difference = compare_versions(served.workspace, kind, identifier, since, shown) if since else None
     runs = served.runs(project=identifier, limit=10).runs if kind == "project" else ()

@@ -53,6 +53,7 @@ class Run:
         return self._workspace.explain(self.id, operation, limit=limit, **keys)
 
     def to_dict(self) -> dict[str, Any]:
+        """Its result by the names of its fields."""
         from dataclasses import asdict
 
         data = asdict(self.result)

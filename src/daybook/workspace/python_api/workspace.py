@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from daybook.errors import Code, DaybookError
-from daybook.model.definition import DefinitionKind
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.project import Project
 from daybook.model.types import value_text
+from daybook.workspace import history
+from daybook.workspace.close import close_graph, close_status
+from daybook.workspace.lifecycle import activate_project, apply_changes, deactivate_project, plan_changes
 from daybook.workspace.open_workspace import open_workspace
 from daybook.workspace.python_api.arguments import Condition, checked
+from daybook.workspace.python_api.forwarding import forwarded
 from daybook.workspace.python_api.results import Bridge, Diff, Explanation, Run
 from daybook.workspace.spark_session import ProgramSession
 
@@ -25,7 +28,6 @@ if TYPE_CHECKING:
     from daybook.runs.attempt.request import RunRequest
     from daybook.runs.explain.levels import NumberExplanation
     from daybook.runs.lifecycle.activation import Activation
-    from daybook.runs.lifecycle.apply import ApplyPlan
     from daybook.runs.maintenance import CollectedGarbage
     from daybook.runs.recomputation import Recomputation
     from daybook.runs.recovery import Recovery
@@ -33,21 +35,8 @@ if TYPE_CHECKING:
     from daybook.runs.result import OutputResult
     from daybook.runs.slices import SliceDrop, SliceEntry
     from daybook.scenarios.new_scenario import NewScenario
-    from daybook.store.records import Action
-    from daybook.workspace.close import CloseGraphResult, CloseStatus
     from daybook.workspace.definitions import CompiledProject, ValidationResult
     from daybook.workspace.execution import DryRun
-    from daybook.workspace.history import (
-        CancelResult,
-        DefinitionDetails,
-        DefinitionSummary,
-        PeriodChange,
-        PeriodListing,
-        RunDetails,
-        RunListing,
-        VersionDifference,
-    )
-    from daybook.workspace.lifecycle import Deactivation
     from daybook.workspace.lineage import LineageResult
     from daybook.workspace.maintenance import Examination, StoreRestoration
     from daybook.workspace.numbers import CsvDownload, NumbersPage, NumbersRequest
@@ -113,26 +102,9 @@ class Workspace:
 
         return compile_project(self._opened, project, period=period, parameters=parameters)
 
-    @checked
-    def plan(self, *, prune: bool = False) -> "ApplyPlan":
-        """What `apply` would change and break."""
-        from daybook.workspace.lifecycle import plan_changes
-
-        return plan_changes(self._opened, prune=prune)
-
-    @checked
-    def apply(self, *, prune: bool = False) -> "ApplyPlan":
-        """Store the definitions, all or none; `prune` disables what the files no longer define."""
-        from daybook.workspace.lifecycle import apply_changes
-
-        return apply_changes(self._opened, prune=prune)
-
-    @checked
-    def activate(self, project: str, *, dataset_version: int | None = None) -> "Activation":
-        """Check a project and make it the version that runs."""
-        from daybook.workspace.lifecycle import activate_project
-
-        return activate_project(self._opened, project, dataset_version=dataset_version)
+    plan = forwarded("plan", plan_changes)
+    apply = forwarded("apply", apply_changes)
+    activate = forwarded("activate", activate_project)
 
     @checked
     def activate_all(self, *projects: str) -> "tuple[Activation, ...]":
@@ -141,12 +113,7 @@ class Workspace:
 
         return activate_projects(self._opened, projects)
 
-    @checked
-    def deactivate(self, project: str) -> "Deactivation":
-        """Keep a project from running until it is activated again."""
-        from daybook.workspace.lifecycle import deactivate_project
-
-        return deactivate_project(self._opened, project)
+    deactivate = forwarded("deactivate", deactivate_project)
 
     @checked
     def run(
@@ -226,12 +193,7 @@ class Workspace:
 
         return dry_run_project(self._opened, _run_request(project, periods, as_of, draft, allow_empty, parameters))
 
-    @checked
-    def graph(self, *, period: str | None = None) -> "CloseGraphResult":
-        """Which projects read what others write; with a period, which projects and periods."""
-        from daybook.workspace.close import close_graph
-
-        return close_graph(self._opened, period=period)
+    graph = forwarded("graph", close_graph)
 
     @checked
     def lineage(
@@ -246,12 +208,7 @@ class Workspace:
 
         return trace_columns(self._opened, project, written, downstream=downstream, to_start=to_start)
 
-    @checked
-    def status(self, *, period: str | None = None, ask: bool = False) -> "CloseStatus":
-        """Which numbers are up to date, and why others are not; without a period, of all that have been run."""
-        from daybook.workspace.close import close_status
-
-        return close_status(self._opened, period=period, ask=ask)
+    status = forwarded("status", close_status)
 
     @checked
     def build(
@@ -375,27 +332,8 @@ class Workspace:
         request = BridgeRequest(a, b, measure, output, rows, tuple(by or ()), tuple(order or ()))
         return Bridge(self, bridge_runs(self._opened, request))
 
-    @checked
-    def runs(
-        self,
-        *,
-        project: str | None = None,
-        period: str | None = None,
-        status: str | None = None,
-        limit: int = 20,
-        after: str | None = None,
-    ) -> "RunListing":
-        """Runs, newest first; `after` continues a list after a run's id or after its `next_page`."""
-        from daybook.workspace.history import list_runs
-
-        return list_runs(self._opened, project=project, period=period, status=status, limit=limit, after=after)
-
-    @checked
-    def show_run(self, run_id: str) -> "RunDetails":
-        """Everything that is known of a run, by its id or as PROJECT@PERIOD."""
-        from daybook.workspace.history import show_run
-
-        return show_run(self._opened, run_id)
+    runs = forwarded("runs", history.list_runs)
+    show_run = forwarded("show_run", history.show_run)
 
     @checked
     def outputs(self, run_id: str) -> "tuple[OutputResult, ...]":
@@ -461,79 +399,16 @@ class Workspace:
 
         return write_report(self._opened, ReportRequest(run, against, differences, limit, tuple(measures)), Path(path))
 
-    @checked
-    def show(self, kind: DefinitionKind, identifier: str, *, version: int | None = None) -> "DefinitionDetails":
-        """A definition as the store has it, by default its latest version."""
-        from daybook.workspace.history import show_definition
-
-        return show_definition(self._opened, kind, identifier, version)
-
-    @checked
-    def stored_definitions(self) -> "tuple[DefinitionSummary, ...]":
-        """Every definition of the store with its latest version and its status."""
-        from daybook.workspace.history import list_definitions
-
-        return list_definitions(self._opened)
-
-    @checked
-    def compare_versions(
-        self, kind: DefinitionKind, identifier: str, version_a: int, version_b: int
-    ) -> "VersionDifference":
-        """What differs between two versions of a definition, line by line."""
-        from daybook.workspace.history import compare_versions
-
-        return compare_versions(self._opened, kind, identifier, version_a, version_b)
-
-    @checked
-    def actions(self, *, limit: int = 20) -> "tuple[Action, ...]":
-        """What was done on the page of `daybook serve`, newest first."""
-        from daybook.workspace.history import list_actions
-
-        return list_actions(self._opened, limit=limit)
-
-    @checked
-    def cancel(self, run_id: str) -> "CancelResult":
-        """Ask a run to stop."""
-        from daybook.workspace.history import cancel_run
-
-        return cancel_run(self._opened, run_id)
-
-    @checked
-    def periods(
-        self, *, year: int | None = None, level: str | None = None, calendar: str | None = None
-    ) -> "tuple[PeriodListing, ...]":
-        """The periods of a year with their status; without a level all but single days."""
-        from daybook.workspace.history import list_periods
-
-        return list_periods(self._opened, calendar=calendar, year=year, level=level)
-
-    @checked
-    def show_period(self, period: str, *, calendar: str | None = None) -> "PeriodListing":
-        """A period with its status and every change of it."""
-        from daybook.workspace.history import show_period
-
-        return show_period(self._opened, period, calendar=calendar)
-
-    @checked
-    def close_period(self, period: str, *, reason: str | None = None, calendar: str | None = None) -> "PeriodChange":
-        """Close a period: runs on it and inside it warn."""
-        from daybook.workspace.history import close_period
-
-        return close_period(self._opened, period, reason=reason, calendar=calendar)
-
-    @checked
-    def lock_period(self, period: str, *, reason: str | None = None, calendar: str | None = None) -> "PeriodChange":
-        """Lock a period: runs on it and inside it are refused."""
-        from daybook.workspace.history import lock_period
-
-        return lock_period(self._opened, period, reason=reason, calendar=calendar)
-
-    @checked
-    def reopen_period(self, period: str, *, reason: str, calendar: str | None = None) -> "PeriodChange":
-        """Open a closed or locked period again; the reason is recorded permanently."""
-        from daybook.workspace.history import reopen_period
-
-        return reopen_period(self._opened, period, reason=reason, calendar=calendar)
+    show = forwarded("show", history.show_definition)
+    stored_definitions = forwarded("stored_definitions", history.list_definitions)
+    compare_versions = forwarded("compare_versions", history.compare_versions)
+    actions = forwarded("actions", history.list_actions)
+    cancel = forwarded("cancel", history.cancel_run)
+    periods = forwarded("periods", history.list_periods)
+    show_period = forwarded("show_period", history.show_period)
+    close_period = forwarded("close_period", history.close_period)
+    lock_period = forwarded("lock_period", history.lock_period)
+    reopen_period = forwarded("reopen_period", history.reopen_period)
 
     @checked
     def slices(self, table: str | None = None) -> "tuple[SliceEntry, ...]":
