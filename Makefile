@@ -26,8 +26,7 @@ test: test-programs test-quick test-java ## run the tests; faults and races boun
 	@sort build/skipped-tests | uniq -c | awk '{n += $$1; count = $$1; $$1 = ""; reasons = reasons ";" $$0 " (" count ")"} \
 	  END {print n ? n " tests were skipped:" substr(reasons, 2) : "no test was skipped"}'
 
-# What tests drive and no Python package brings, as far as it can be had here.
-test-programs:
+test-programs: ## install the programs and Java libraries that tests drive, as far as they can be had here
 	@mkdir -p build && : >build/skipped-tests
 	@tools/programs chromium soffice
 	@tools/jars postgresql

@@ -8,6 +8,7 @@ import pytest
 
 from daybook.errors import DaybookError
 from daybook.web.access import Access, Site, check_tokens, local_path
+from tests.event_loops import run_coroutine
 from tests.page import TOKEN, client, log_in, page_folder, site
 from tests.workspaces import Folder
 
@@ -89,7 +90,7 @@ class Moments:
 
     def check(self, access: Access, token: str, address: str = "a") -> str:
         try:
-            return asyncio.run(access.name_of(token, address))
+            return run_coroutine(access.name_of(token, address))
         except DaybookError as refusal:
             return refusal.code
 
@@ -143,7 +144,7 @@ def test_guesses_that_arrive_together_are_checked_one_after_the_other() -> None:
 
     for number in range(10):
         moments.check(access, f"wrong {number}")
-    codes = [each.code for each in asyncio.run(guess()) if isinstance(each, DaybookError)]
+    codes = [each.code for each in run_coroutine(guess()) if isinstance(each, DaybookError)]
     assert (codes.count("WEB_006"), codes.count("WEB_007")) == (100, 60)
     assert naps == [pytest.approx(0.1 * turn) for turn in range(1, 101)]
 

@@ -21,6 +21,7 @@ from daybook.errors import DaybookError
 from daybook.web import connections
 from daybook.web.server import ServeRequest, open_site
 from daybook.workspace.open_workspace import open_workspace
+from tests.event_loops import in_another_thread
 from tests.page import page_folder
 
 SECONDS = 60
@@ -164,11 +165,14 @@ def test_the_handshake_must_be_complete_in_time(
         async with server:
             return await asyncio.to_thread(read_silently, server.sockets[0].getsockname()[1])
 
-    try:
-        assert loop.run_until_complete(serve_one()) == b""
-    finally:
-        loop.run_until_complete(loop.shutdown_default_executor())
-        loop.close()
+    def serve() -> bytes:
+        try:
+            return loop.run_until_complete(serve_one())
+        finally:
+            loop.run_until_complete(loop.shutdown_default_executor())
+            loop.close()
+
+    assert in_another_thread(serve) == b""
 
 
 def test_a_key_with_a_password_is_refused_without_asking(tmp_path: Path, certificate: tuple[Path, Path]) -> None:

@@ -350,8 +350,9 @@ def test_a_stopped_server_keeps_neither_the_command_nor_its_pipes(own_programs: 
     assert again.stderr == ""
 
 
-def test_a_server_that_never_answers_gets_no_streams(tmp_path: Path) -> None:
-    cache = tmp_path / "cache"
+def test_a_server_that_never_answers_gets_no_streams(tmp_path_factory: pytest.TempPathFactory) -> None:
+    # The path of a socket has 107 letters at most.
+    cache = tmp_path_factory.mktemp("silent")
     folder = cache / "engines" / "one"
     folder.mkdir(parents=True)
     for each in (folder, folder.parent):
