@@ -6,12 +6,14 @@ from difflib import unified_diff
 from typing import Annotated, Any, Literal, cast
 
 from daybook.definitions.dataset_fit import carry_data
+from daybook.definitions.declared_targets import with_targets
 from daybook.definitions.deferred import Deferred
 from daybook.definitions.value import DatasetVersions, Definitions, LatestVersion
 from daybook.errors import Notice, notice
 from daybook.model.dataset import Dataset, View
 from daybook.model.definition import DeclaredVersion, Definition, DefinitionKind, DefinitionStatus
 from daybook.model.json_fields import Hidden, ShownAs
+from daybook.model.project import Project
 from daybook.model.serialization import DefinitionModel, encode_definition, to_yaml
 
 
@@ -111,8 +113,9 @@ def _find_change(definition: Definition[DefinitionModel], head: DefinitionHead |
     return DefinitionChange(kind, identifier, action, head.version, head.version, definition)
 
 
-def with_changes(definitions: Definitions, changes: Iterable[DefinitionChange]) -> Definitions:
+def with_changes(definitions: Definitions, difference: Iterable[DefinitionChange]) -> Definitions:
     """What is seen once the changes are applied."""
+    changes = tuple(difference)
     datasets, makers = dict(definitions.datasets), definitions.makers
     latest: dict[DefinitionKind, dict[str, LatestVersion[Any]]] = {
         "datasource": dict(definitions.datasources),
@@ -128,7 +131,9 @@ def with_changes(definitions: Definitions, changes: Iterable[DefinitionChange]) 
                 latest[change.kind][change.id] = LatestVersion.of(cast(Any, change.definition.model), change.version)
             elif before is not None:
                 latest[change.kind][change.id] = replace(before, status="disabled")
-    return Definitions(datasets, latest["datasource"], latest["resolver"], latest["calendar"], makers)
+    changed = Definitions(datasets, latest["datasource"], latest["resolver"], latest["calendar"], makers)
+    written = [change.definition.model for change in changes if change.definition is not None]
+    return with_targets(changed, [model for model in written if isinstance(model, Project)])
 
 
 def _changed_dataset(before: object, change: DefinitionChange) -> DatasetVersions:

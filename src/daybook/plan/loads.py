@@ -78,7 +78,7 @@ def load_references(project: Project) -> Iterator[LoadReference]:
                 yield LoadReference(join_key(seq, join.alias), "join", seq, dataset, here, join.alias)
 
 
-def find_load(reference: LoadReference, definitions: Definitions, source: SourceMap) -> "LoadStep":
+def find_load(reference: LoadReference, definitions: Definitions, source: SourceMap, project_id: str) -> "LoadStep":
     """The version that a reference means, to be loaded."""
     from daybook.plan.steps import LoadStep
 
@@ -93,7 +93,8 @@ def find_load(reference: LoadReference, definitions: Definitions, source: Source
         raise DaybookError(missing, span=span, hint=hint, operation_seq=seq, **described)
     found = definitions.dataset(dataset_id, wanted)
     if found is None and wanted is None and (viewed := _missing_view(dataset_id, definitions)) is not None:
-        raise DaybookError("PROJECT_061", span=span, operation_seq=seq, view=dataset_id, viewed=viewed)
+        hint = _declare_or_run(viewed, definitions.registering_project(viewed), project_id)
+        raise DaybookError("PROJECT_061", span=span, hint=hint, operation_seq=seq, view=dataset_id, viewed=viewed)
     if found is None:
         span = source.span(*reference.path, "dataset_version")
         known = f"versions are {', '.join(map(str, versions))}"
@@ -143,6 +144,13 @@ def _view_problem(found: DatasetVersion, definitions: Definitions) -> tuple[str,
             return "MODEL_085", viewed.id
         case _:
             return None
+
+
+def _declare_or_run(viewed: str, maker: str | None, project_id: str) -> str | None:
+    """What registers a dataset for others can run first; a project cannot run before it is valid itself."""
+    if maker is None or maker == project_id:
+        return None
+    return f"declare {viewed} as a dataset with its columns; or run the project {maker} first, which registers it"
 
 
 def run_first(dataset_id: str, definitions: Definitions) -> str | None:

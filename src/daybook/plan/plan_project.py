@@ -204,7 +204,7 @@ def _load_input(project: Project, source: SourceMap, definitions: Definitions) -
     errors: list[DaybookError] = []
     for reference in load_references(project):
         try:
-            loads.append(find_load(reference, definitions, source))
+            loads.append(find_load(reference, definitions, source, project.id))
         except DaybookError as error:
             errors.append(error)
         if loads and reference.key == INPUT_KEY:

@@ -165,7 +165,7 @@ class Walk:
         """What an operation reads under a key; None with its finding reported."""
         reference = next(each for each in self.references if each.key == key)
         try:
-            self.loads.append(find_load(reference, self.definitions, self.source))
+            self.loads.append(find_load(reference, self.definitions, self.source, self.project.id))
         except DaybookError as error:
             self.errors.append(error)
             return None

@@ -1,13 +1,15 @@
 """The definitions of the store as a value; a transaction that only reads sees one state of the store."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from daybook.definitions.changes import DefinitionHead
+from daybook.definitions.declared_targets import Targets, registered_targets, with_target
 from daybook.definitions.deferred import Deferred
 from daybook.definitions.value import DatasetVersions, Definitions, LatestVersion
 from daybook.model.dataset import Dataset, View
 from daybook.model.definition import SANDBOX_PREFIX, DeclaredVersion, DefinitionKind, DefinitionStatus
+from daybook.model.project import Project
 from daybook.model.serialization import decode_definition
 
 if TYPE_CHECKING:
@@ -23,8 +25,9 @@ def read_definitions(rows: "DefinitionRows", *, with_sandbox: bool = False) -> D
     datasets = [
         head for head in heads if head.kind == "dataset" and (with_sandbox or not head.id.startswith(SANDBOX_PREFIX))
     ]
+    targets = Deferred(lambda: registered_targets(_projects(rows, heads)))
     return Definitions(
-        {head.id: _dataset_versions(rows, head) for head in datasets},
+        {head.id: _dataset_versions(rows, head, targets) for head in datasets},
         _latest_versions(rows, heads, "datasource"),
         _latest_versions(rows, heads, "resolver"),
         _latest_versions(rows, heads, "calendar"),
@@ -42,9 +45,18 @@ def _latest_version(rows: "DefinitionRows", head: DefinitionHead) -> LatestVersi
     return LatestVersion(model, head.version, _status(head), head.is_default)
 
 
-def _dataset_versions(rows: "DefinitionRows", head: DefinitionHead) -> DatasetVersions:
+def _projects(rows: "DefinitionRows", heads: Iterable[DefinitionHead]) -> Iterator[Project]:
+    for head in heads:
+        if head.kind == "project" and head.status != "disabled":
+            project: Project = decode_definition("project", rows.get("project", head.id).body)
+            yield project
+
+
+def _dataset_versions(rows: "DefinitionRows", head: DefinitionHead, targets: Deferred[Targets]) -> DatasetVersions:
     numbered = {number: _dataset_version(rows, head, number) for number in range(1, head.version + 1)}
-    return DatasetVersions(_dataset_version(rows, head, None), numbered, _status(head))
+    latest = _dataset_version(rows, head, None)
+    located = Deferred(lambda: with_target(latest.value, lambda: targets.value))
+    return DatasetVersions(located, numbered, _status(head))
 
 
 def _dataset_version(rows: "DefinitionRows", head: DefinitionHead, number: int | None) -> Deferred[DeclaredVersion]:

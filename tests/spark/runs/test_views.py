@@ -165,3 +165,29 @@ def test_closing_rates_are_those_of_the_last_day(folder: Folder, capsys: pytest.
     assert (
         f"run {closing.run_id}, as of 2026-01-01 (closing-rates as of 2026-01-31), project" in capsys.readouterr().out
     )
+
+
+def test_a_roll_forward_through_a_declared_dataset_without_a_location(folder: Folder) -> None:
+    """January: EMEA 150, APAC 0; February adds 70 to APAC."""
+    columns = [{"name": "region", "type": "string"}, {"name": "amount", "type": "decimal(38,2)"}]
+    folder.dataset("closing", columns, None, temporal_mode="period")
+    view = {"of": "closing", "window": "previous", "missing": "empty", "period": "run"}
+    folder.define("dataset", {"id": "opening", "view": view})
+    balances = {"group_by": ["region"], "aggregations": [{"column": "amount", "expression": "SUM(amount)"}]}
+    closing = to_table("closing", register_as_dataset="closing", columns=["region", "amount"])
+    folder.project(
+        {"type": "append", "arguments": {"source": {"dataset_id": "opening"}}},
+        {"type": "aggregate", "arguments": balances},
+        {**closing, "selector": "_operation_seq = 2"},
+        id_="roll",
+    )
+    folder.apply()
+    folder.activate("roll")
+    folder.runs("2026-01..2026-02", project="roll")
+    found = {(row["_run_period"], row["region"]): str(row["amount"]) for row in folder.table("closing")}
+    assert found == {
+        ("2026-01", "EMEA"): "150.00",
+        ("2026-01", "APAC"): "0.00",
+        ("2026-02", "EMEA"): "150.00",
+        ("2026-02", "APAC"): "70.00",
+    }

@@ -524,7 +524,7 @@ PROJECT_CODES: dict[str, Code] = code_family(
         "The view {view} reads {viewed}, which is not defined or registered",
         "A view has the columns of the dataset that it views. What a project registers is known once it has run; a "
         "project that reads its own results through a view needs a declared dataset for them.",
-        hint="declare {viewed} as a dataset with its columns; or run the project that registers it first",
+        hint="declare {viewed} as a dataset with its columns",
     ),
     Code(
         "PROJECT_062",
