@@ -21,13 +21,13 @@ from pyspark.sql import functions as sf
 
 from benchmarks.figures import record
 from daybook.definitions.files import definitions_of_files
+from daybook.definitions.loading.definition_texts import load_text
+from daybook.definitions.loading.workspace import LoadedWorkspace
 from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame, SourceRows
 from daybook.engine.pipeline import Pipeline
 from daybook.expression import Constants
 from daybook.model.calendar import Period
 from daybook.model.definition import DEFINITION_KINDS
-from daybook.model.loading.definitions import load_text
-from daybook.model.loading.workspace import LoadedWorkspace
 from daybook.model.settings import WorkspaceSettings
 from daybook.plan.plan_project import plan_project
 from daybook.plan.steps import Plan

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from sqlalchemy import insert
 
+from daybook.definitions.loading import load_text
 from daybook.model.dataset import Dataset
-from daybook.model.loading import load_text
 from daybook.model.serialization import decode_definition, encode_definition
 from daybook.store import open_store
 from daybook.store.database.runs import format_page_mark

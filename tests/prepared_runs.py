@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from daybook.model.loading import LoadedWorkspace
+from daybook.definitions.loading import LoadedWorkspace
 from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt import prepare
 from daybook.runs.attempt.prepare import PreparedRun

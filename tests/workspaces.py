@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import yaml
 from deltalake import DeltaTable
 
-from daybook.model.loading import LoadedWorkspace, load_workspace
+from daybook.definitions.loading import LoadedWorkspace, load_workspace
 from daybook.runs.attempt.execution import retry, run
 from daybook.runs.attempt.request import RunRequest
 from daybook.runs.environment import RunEnvironment, SessionProvider, open_run_environment

@@ -22,9 +22,9 @@ from benchmarks.close.workspace import write_workspace
 from benchmarks.figures import record
 from benchmarks.meter import Reading
 from daybook.cli.app import collect_seldom
+from daybook.definitions.loading import load_workspace
 from daybook.engine.java.connect import is_connect
 from daybook.engine.java.session import start_session, stop_session
-from daybook.model.loading import load_workspace
 from daybook.model.settings import EngineSettings
 from daybook.runs.attempt.execution import run
 from daybook.runs.attempt.request import RunRequest

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from daybook.definitions.loading import load_text, load_workspace
 from daybook.errors import DaybookError, flatten, render
-from daybook.model.loading import load_text, load_workspace
 from daybook.model.secrets import has_secret, host_has_secret, mask_address, mask_host, mask_secrets
 from daybook.store.address import parse_address
 from tests.attacks.tables import addresses

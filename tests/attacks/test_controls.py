@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from daybook.definitions.loading import load_text
 from daybook.errors import DaybookError, flatten, render
-from daybook.model.loading import load_text
 from tests.attacks.landed import csv_rows, dataset, json_rows
 from tests.attacks.tables import controls
 

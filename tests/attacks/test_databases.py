@@ -7,11 +7,11 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
+from daybook.definitions.loading import load_text
 from daybook.errors import DaybookError
 from daybook.io.formats.postgresql.table import connection_parameters, connection_uri
 from daybook.io.location_checks import location_identity
 from daybook.model.datasource import PostgresqlOptions, PostgresqlSource
-from daybook.model.loading import load_text
 from daybook.resolve.location import Location, check_table_name, table_location
 from tests.attacks.tables import databases
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from daybook.definitions.loading import load_workspace
 from daybook.errors import DaybookError, flatten
-from daybook.model.loading import load_workspace
 from tests.attacks.tables import definitions
 
 

@@ -5,9 +5,9 @@ import sqlite3
 
 import pytest
 
+from daybook.definitions.loading import load_text
 from daybook.errors import DaybookError, flatten
 from daybook.expression import quote_identifier, quote_literal
-from daybook.model.loading import load_text
 from daybook.model.types import STRING
 from tests.attacks.tables import identifiers
 

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from daybook.model.loading.definitions import load_text
+from daybook.definitions.loading.definition_texts import load_text
 from daybook.model.project import Project
 from daybook.model.types import value_text
 from daybook.recompute.tree import Node

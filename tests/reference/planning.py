@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from daybook.definitions.loading.definition_texts import load_text
 from daybook.definitions.value import DatasetVersions, Definitions
 from daybook.expression import Constants
 from daybook.model.calendar import Period
 from daybook.model.definition import DeclaredVersion
-from daybook.model.loading.definitions import load_text
 from daybook.model.parameter import parameter_values
 from daybook.plan.plan_project import plan_project
 from daybook.plan.steps import Plan

@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperArgument, TyperCommand
 
 if TYPE_CHECKING:
-    from daybook.model.loading import LoadedWorkspace
+    from daybook.definitions.loading import LoadedWorkspace
     from daybook.resolve.calendars.calendar import PeriodCalendar
     from daybook.workspace.open_workspace import OpenedWorkspace
     from daybook.workspace.spark_session import BackgroundSession
@@ -187,7 +187,7 @@ def _named_calendar(context: typer.Context) -> "PeriodCalendar":
 
 
 def _read_workspace(context: typer.Context) -> "LoadedWorkspace":
-    from daybook.model.loading.workspace import read_workspace
+    from daybook.definitions.loading.workspace import read_workspace
 
     return read_workspace(_open_workspace(context).root)[0]
 

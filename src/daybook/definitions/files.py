@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
+from daybook.definitions.loading import LoadedWorkspace
 from daybook.definitions.value import DatasetVersions, Definitions, LatestVersion
 from daybook.model.definition import DeclaredVersion, Definition
-from daybook.model.loading import LoadedWorkspace
 from daybook.model.operation import OutputOperation
 from daybook.model.project import Project
 

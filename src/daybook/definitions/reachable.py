@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from daybook.definitions.loading import LoadedWorkspace
 from daybook.model.dataset import Dataset, TableLocation, View
 from daybook.model.datasource import CatalogStrategy, Resolver
 from daybook.model.definition import Definition, DefinitionKind
-from daybook.model.loading import LoadedWorkspace
 from daybook.model.operation import OutputOperation, TableDestination
 from daybook.model.project import Project
 

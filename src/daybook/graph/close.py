@@ -9,6 +9,7 @@ from pathlib import Path
 
 from daybook.definitions.activated import as_activated
 from daybook.definitions.changes import find_changes, with_changes
+from daybook.definitions.loading import LoadedWorkspace
 from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, Notice, notice
 from daybook.errors.error import did_you_mean
@@ -30,7 +31,6 @@ from daybook.graph.nodes import (
 from daybook.model.calendar import Period
 from daybook.model.definition import Definition
 from daybook.model.json_fields import Hidden, Merged
-from daybook.model.loading import LoadedWorkspace
 from daybook.model.project import Project
 from daybook.model.serialization import encode_definition
 from daybook.resolve.project_files import CheckedFiles

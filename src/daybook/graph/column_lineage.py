@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from daybook.definitions.changes import DefinitionChange, find_changes, with_changes
 from daybook.definitions.column_changes import find_column_changes
+from daybook.definitions.loading import LoadedWorkspace
 from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError
 from daybook.graph.dependencies import ProjectGraph, derive_graph
 from daybook.model.dataset import Dataset, View
 from daybook.model.definition import Definition
-from daybook.model.loading import LoadedWorkspace
 from daybook.model.operation import OutputOperation
 from daybook.model.project import Project, target_name
 from daybook.model.source_map import SourceMap

@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any
 
 from daybook.definitions.files import definitions_of_files
+from daybook.definitions.loading.workspace import LoadedWorkspace
 from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, Span, flatten
 from daybook.errors.error import did_you_mean
@@ -12,7 +13,6 @@ from daybook.model.dataset import Dataset, MainTable, PathLocation, TableLocatio
 from daybook.model.datasource import CatalogStrategy, FolderSource, PathStrategy, Resolver, TableStrategy
 from daybook.model.definition import DEFINITION_KINDS, SANDBOX_PREFIX, Definition, DefinitionKind
 from daybook.model.formats import FORMATS, formats_by_extension, option_violations
-from daybook.model.loading.workspace import LoadedWorkspace
 from daybook.model.operation import LocationDestination, OutputMode, OutputOperation
 from daybook.model.project import Project
 from daybook.model.source_map import KeyPath, SourceMap

@@ -5,11 +5,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from daybook.definitions.loading import LoadedWorkspace
 from daybook.definitions.reachable import DefinitionKey, reachable_definitions, reached_keys
 from daybook.errors import DaybookError, Notice, notice, raise_all
 from daybook.errors.error import did_you_mean
 from daybook.model.definition import Definition
-from daybook.model.loading import LoadedWorkspace
 from daybook.model.project import Project
 from daybook.resolve.checks import StructureContext, definition_errors
 

@@ -14,12 +14,12 @@ from urllib.parse import quote
 from pyarrow import fs
 from pyspark.sql import SparkSession
 
+from daybook.definitions.loading import LoadedWorkspace
+from daybook.definitions.loading.workspace import WorkspaceLocation
 from daybook.engine.java.classic import activate_session
 from daybook.engine.java.session import session_failure
 from daybook.io.filesystem import arrow_path, is_uri
 from daybook.io.landing.area import LandingArea
-from daybook.model.loading import LoadedWorkspace
-from daybook.model.loading.workspace import WorkspaceLocation
 from daybook.plan.plan_cache import PlanCache
 from daybook.runs.attempt.lease import LeaseKeeper
 from daybook.runs.listener import RunListener

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from pyarrow import fs
 
+from daybook.definitions.loading import LoadedWorkspace
 from daybook.engine.java.launch import GIGABYTE, find_java, memory_bytes, usable_cores
 from daybook.engine.java.spark_version import require_spark
 from daybook.errors import DaybookError
@@ -29,7 +30,6 @@ from daybook.io.pins import LandedPin, Pin, TablePin, pin_from_json
 from daybook.io.registry import format_named
 from daybook.io.target import Target
 from daybook.model.datasource import DataSource
-from daybook.model.loading import LoadedWorkspace
 from daybook.model.settings import RetentionSettings
 from daybook.resolve.paths import is_remote
 from daybook.runs.attempt.prepare import restore_run

@@ -20,9 +20,9 @@ from urllib.parse import unquote, urlsplit
 
 from pyspark import __version__ as spark_version
 
+from daybook.definitions.loading.workspace import WorkspaceLocation
 from daybook.errors import DaybookError, Notice, flatten, notice
 from daybook.io.pins import Pin
-from daybook.model.loading.workspace import WorkspaceLocation
 from daybook.model.secrets import mask_secrets, read_credential
 from daybook.plan.lineage import plan_lineage
 from daybook.plan.steps import CheckStep

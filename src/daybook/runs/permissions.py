@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import assert_never
 
 from daybook.definitions.files import definitions_of_files
+from daybook.definitions.loading.workspace import WORKSPACE_FILE, LoadedWorkspace
 from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, Notice, Span, notice, raise_all
 from daybook.io.filesystem import local_path
@@ -20,7 +21,6 @@ from daybook.io.location_checks import OccupiedLocations, location_exists
 from daybook.io.target import SliceOwner, Target, WrittenSlice
 from daybook.model.calendar import Period
 from daybook.model.definition import DEFINITION_KINDS
-from daybook.model.loading.workspace import WORKSPACE_FILE, LoadedWorkspace
 from daybook.model.operation import OutputOperation, TableDestination
 from daybook.resolve.location import Location, inline_location, table_location
 from daybook.resolve.paths import fill_tokens

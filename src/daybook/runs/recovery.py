@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated
 
 from daybook.definitions.files import definitions_of_files
+from daybook.definitions.loading.workspace import LoadedWorkspace
 from daybook.errors import DaybookError
 from daybook.io.location_checks import location_identity
 from daybook.io.registry import format_named, writer_for
@@ -18,7 +19,6 @@ from daybook.io.target import SliceOwner, Target, WrittenSlice, target_at
 from daybook.model.dataset import Dataset
 from daybook.model.definition import RegisteredDataPin
 from daybook.model.json_fields import as_objects
-from daybook.model.loading.workspace import LoadedWorkspace
 from daybook.model.operation import OutputOperation, TableDestination
 from daybook.model.serialization import decode_definition
 from daybook.resolve.location import table_location

@@ -10,6 +10,7 @@ from typing import Annotated
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from daybook.definitions.loading import LoadedWorkspace
 from daybook.errors import DaybookError, Notice
 from daybook.errors.error import did_you_mean
 from daybook.io.location_checks import location_identity
@@ -21,7 +22,6 @@ from daybook.io.writer import Commit
 from daybook.model.dataset import Dataset
 from daybook.model.definition import TableVersion
 from daybook.model.json_fields import Hidden, Merged, ShownAs, as_objects, named
-from daybook.model.loading import LoadedWorkspace
 from daybook.model.operation import LocationDestination, TableDestination
 from daybook.model.serialization import decode_definition
 from daybook.model.types import RUN_PERIOD_COLUMN

@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
+from daybook.definitions.loading.definition_texts import read_definitions
 from daybook.definitions.value import Definitions, LatestVersion, RecordedVersions
 from daybook.errors import DaybookError
 from daybook.model.calendar import Calendar, Period
 from daybook.model.datasource import DataSource
 from daybook.model.definition import DatasetVersion, ResolverVersion
-from daybook.model.loading.definitions import read_definitions
 from daybook.model.parameter import parameter_values
 from daybook.model.project import Project
 from daybook.model.serialization import frozen

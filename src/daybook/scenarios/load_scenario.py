@@ -7,11 +7,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from daybook.definitions.files import definitions_of_files
-from daybook.errors import DaybookError, Span, raise_all
-from daybook.errors.error import did_you_mean
-from daybook.model.dataset import Dataset, View
-from daybook.model.definition import DeclaredVersion, Definition, DefinitionKind
-from daybook.model.loading import (
+from daybook.definitions.loading import (
     ComposedText,
     LoadedWorkspace,
     build_definition,
@@ -19,7 +15,11 @@ from daybook.model.loading import (
     load_text,
     read_text,
 )
-from daybook.model.loading.definitions import validate_model
+from daybook.definitions.loading.definition_texts import validate_model
+from daybook.errors import DaybookError, Span, raise_all
+from daybook.errors.error import did_you_mean
+from daybook.model.dataset import Dataset, View
+from daybook.model.definition import DeclaredVersion, Definition, DefinitionKind
 from daybook.model.project import Project
 from daybook.model.source_map import (
     DocumentNode,

@@ -15,6 +15,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from daybook.definitions.loading import LoadedWorkspace
 from daybook.engine.context import RunContext
 from daybook.engine.jobs import carry_tags, wait_for
 from daybook.engine.load_rows import filter_by_time, stored_rows
@@ -22,7 +23,6 @@ from daybook.engine.pipeline import Pipeline
 from daybook.errors import DaybookError, Notice, flatten, notice
 from daybook.expression import quote_identifier
 from daybook.expression.typed_tree import ColumnValue
-from daybook.model.loading import LoadedWorkspace
 from daybook.model.serialization import to_canonical
 from daybook.model.types import STRING
 from daybook.plan.conditions import excludes, split_join_condition

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
 
+from daybook.definitions.loading import compose_documents, read_text
 from daybook.errors import DaybookError, render
-from daybook.model.loading import compose_documents, read_text
 from daybook.model.source_map import DocumentNode, ListNode, MappingNode
 from daybook.model.types import value_text
 from daybook.scenarios.comparison import ExpectationDifference

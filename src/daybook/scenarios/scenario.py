@@ -17,6 +17,8 @@ from pydantic import BeforeValidator, Field
 
 from daybook.definitions.deferred import Deferred
 from daybook.definitions.files import definitions_of_files
+from daybook.definitions.loading import LoadedWorkspace, find_workspace
+from daybook.definitions.loading.workspace import read_workspace
 from daybook.definitions.value import DatasetVersions, Definitions
 from daybook.errors import DaybookError
 from daybook.errors.error import did_you_mean
@@ -26,8 +28,6 @@ from daybook.io.landing.rows import find_repeated, report_repeated
 from daybook.model.dataset import Dataset, TemporalMode
 from daybook.model.declaration import Declaration, NonEmptyText
 from daybook.model.definition import DeclaredVersion, Definition
-from daybook.model.loading import LoadedWorkspace, find_workspace
-from daybook.model.loading.workspace import read_workspace
 from daybook.model.operation import LocationDestination, Operation, OutputArguments, OutputOperation, TableDestination
 from daybook.model.project import Project
 from daybook.model.source_map import SourceMap

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, assert_never
 
 from daybook.definitions.files import definitions_of_files
+from daybook.definitions.loading.definition_texts import read_definitions
+from daybook.definitions.loading.text import read_text
+from daybook.definitions.loading.workspace import WORKSPACE_FILE, find_workspace, load_settings, read_workspace
 from daybook.errors import DaybookError, Notice, raise_all
 from daybook.expression import CompiledExpression, Constants, cast_sql
 from daybook.model.json_fields import Errors, Hidden, Notices, named
-from daybook.model.loading.definitions import read_definitions, read_text
-from daybook.model.loading.workspace import WORKSPACE_FILE, find_workspace, load_settings, read_workspace
 from daybook.model.operation import TableDestination
 from daybook.model.project import target_name
 from daybook.model.types import ColumnType
@@ -35,8 +36,8 @@ from daybook.workspace.open_workspace import OpenedWorkspace, workspace_root
 if TYPE_CHECKING:
     from datetime import date
 
+    from daybook.definitions.loading import LoadedWorkspace
     from daybook.model.calendar import Period
-    from daybook.model.loading import LoadedWorkspace
     from daybook.resolve.calendars.calendar import PeriodCalendar
 
 

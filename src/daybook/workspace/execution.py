@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from daybook.definitions.files import definitions_of_files
+from daybook.definitions.loading import LoadedWorkspace
 from daybook.errors import DaybookError, notice
 from daybook.graph.close import read_close
 from daybook.graph.dependencies import derive_graph
 from daybook.graph.nodes import Node
 from daybook.model.json_fields import Hidden, Notices, OneError, named
-from daybook.model.loading import LoadedWorkspace
 from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt.execution import execute_run, retry
 from daybook.runs.attempt.prepare import PreparedRun, check_runs, prepare_runs

@@ -12,6 +12,7 @@ from pydantic import computed_field
 from daybook.definitions.activated import ProjectInput
 from daybook.definitions.column_usage import StoredColumnUsage
 from daybook.definitions.files import definitions_of_files
+from daybook.definitions.loading.workspace import read_workspace
 from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, findings_of_record
 from daybook.errors.error import closest_match
@@ -19,7 +20,6 @@ from daybook.errors.render import Finding
 from daybook.model.calendar import Period, PeriodStatus
 from daybook.model.definition import DEFINITION_KINDS, SANDBOX_PREFIX, DefinitionKind, RegisteredDataPin, TableVersion
 from daybook.model.json_fields import DescribedAs, Hidden, Merged, PeriodByName, ShownAs, UnlessNone, named
-from daybook.model.loading.workspace import read_workspace
 from daybook.model.serialization import decode_definition, to_yaml
 from daybook.resolve.calendars.calendar import PeriodCalendar
 from daybook.resolve.calendars.periods import calendar_for, level_position, nearest_period, period_of

@@ -7,13 +7,13 @@ from typing import Annotated
 
 from daybook.definitions.changes import DefinitionChange
 from daybook.definitions.files import definitions_of_files
+from daybook.definitions.loading import LoadedWorkspace
 from daybook.definitions.reachable import reachable_definitions
 from daybook.errors import DaybookError, Notice
 from daybook.graph.column_lineage import find_touched_columns, ways_before
 from daybook.graph.dependencies import derive_graph
 from daybook.model.definition import Definition
 from daybook.model.json_fields import named
-from daybook.model.loading import LoadedWorkspace
 from daybook.model.project import Project
 from daybook.model.source_map import SourceMap
 from daybook.plan.plan_cache import PlanCache

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from pydantic import computed_field
 
+from daybook.definitions.loading.workspace import read_workspace
 from daybook.engine.java.warm_folder import WarmUpProgress
 from daybook.errors import DaybookError
 from daybook.io.location_checks import location_identity
 from daybook.model.json_fields import Merged
-from daybook.model.loading.workspace import read_workspace
 from daybook.model.settings import EngineSettings
 from daybook.resolve.checks import structural_errors
 from daybook.runs.environment import SessionProvider

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from daybook.errors import DaybookError, raise_all
-from daybook.model.loading.workspace import (
+from daybook.definitions.loading.workspace import (
     LoadedWorkspace,
     WorkspaceLocation,
     find_workspace,
     locate_workspace,
     read_workspace,
 )
+from daybook.errors import DaybookError, raise_all
 from daybook.store.process import current_user
 
 if TYPE_CHECKING:

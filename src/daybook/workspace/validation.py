@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 
 from daybook.definitions.files import definitions_of_files
+from daybook.definitions.loading import LoadedWorkspace
 from daybook.definitions.registration_owners import shared_registrations
 from daybook.errors import DaybookError, Notice, flatten
-from daybook.model.loading import LoadedWorkspace
 from daybook.model.operation import OutputOperation
 from daybook.plan.check_project import check_project
 from daybook.plan.expected import as_expected

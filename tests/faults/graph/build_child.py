@@ -14,6 +14,7 @@ from unittest.mock import patch
 
 from pyspark.sql import DataFrame
 
+from daybook.definitions.loading import load_workspace
 from daybook.engine.java.classic import Gateway, attached_server
 from daybook.engine.java.session import start_session, stop_session
 from daybook.graph.build import BuildRequest, NodeResult, build
@@ -22,7 +23,6 @@ from daybook.graph.nodes import Node
 from daybook.io.registry import writer_for
 from daybook.io.target import Target
 from daybook.io.writer import StagedOutput
-from daybook.model.loading import load_workspace
 from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt.recorder import RunRecorder
 from daybook.runs.environment import open_run_environment

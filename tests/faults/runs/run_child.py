@@ -18,12 +18,12 @@ from unittest.mock import patch
 
 from pyspark.sql import DataFrame, SparkSession
 
+from daybook.definitions.loading import load_workspace
 from daybook.engine.java.classic import Gateway, attached_server
 from daybook.engine.java.session import start_session, stop_session
 from daybook.io.registry import writer_for
 from daybook.io.target import Target
 from daybook.io.writer import StagedOutput
-from daybook.model.loading import load_workspace
 from daybook.runs.attempt.execution import run
 from daybook.runs.attempt.request import RunRequest
 from daybook.runs.environment import open_run_environment

@@ -19,11 +19,11 @@ from daybook.compare.hybrid import HybridRead, Hybrids
 from daybook.compare.measured_state import HybridSources, Measure, StateEngine
 from daybook.compare.result import ComparedRows, Number, add, subtract
 from daybook.compare.walk import BridgeWalk, BridgeWay
+from daybook.definitions.loading.definition_texts import load_text
 from daybook.engine.context import SourceFrame
 from daybook.errors import DaybookError
 from daybook.io.pins import LandedPin, Pin
 from daybook.model.definition import DatasetVersion
-from daybook.model.loading.definitions import load_text
 from daybook.model.parameter import parameter_values
 from daybook.plan.plan_project import plan_project
 from daybook.recompute.numbers import is_numeric

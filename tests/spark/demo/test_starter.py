@@ -6,8 +6,8 @@ from typing import get_args
 import pytest
 from pyspark.sql import SparkSession
 
+from daybook.definitions.loading import load_workspace
 from daybook.demo.data_files import Template, write_workspace
-from daybook.model.loading import load_workspace
 from daybook.runs.attempt.execution import run
 from daybook.runs.attempt.request import RunRequest
 from daybook.runs.environment import open_run_environment

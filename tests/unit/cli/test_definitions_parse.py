@@ -67,7 +67,7 @@ def test_wrong_input(capsys: pytest.CaptureFixture[str], arguments: list[str], c
 def test_neither_spark_nor_other_heavy_packages_are_loaded() -> None:
     program = (
         "import sys; from daybook.cli.app import main; main(['parse', '1 + 1']); "
-        "print({'pyspark', 'pyarrow', 'deltalake', 'sqlalchemy', 'daybook.model.loading'} & set(sys.modules))"
+        "print({'pyspark', 'pyarrow', 'deltalake', 'sqlalchemy', 'daybook.definitions.loading'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "set()"

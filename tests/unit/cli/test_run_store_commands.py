@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from daybook.cli.app import main
-from daybook.model.loading import load_text
+from daybook.definitions.loading import load_text
 from daybook.store import open_store
 from daybook.store.records import OutputCommit, Registration
 from tests.postgres import PostgresServer

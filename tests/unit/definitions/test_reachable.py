@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from daybook.definitions.column_usage import ProjectReference, StoredColumnUsage, dataset_references, mark_pinned_usage
+from daybook.definitions.loading import LoadedWorkspace
 from daybook.definitions.reachable import reachable_definitions
 from daybook.model.definition import DEFINITION_KINDS
-from daybook.model.loading import LoadedWorkspace
 from daybook.model.settings import WorkspaceSettings
 from tests.unit.store.samples import dataset_text, definitions
 

@@ -6,13 +6,13 @@ import pytest
 
 from daybook.definitions.activated import ProjectInput, as_activated, validated_inputs
 from daybook.definitions.deferred import Deferred
+from daybook.definitions.loading import load_text
 from daybook.definitions.registered import with_awaited, with_makers, with_registrations
 from daybook.definitions.seen import project_digest, seen_digest
 from daybook.definitions.value import DatasetVersions, Definitions, LatestVersion, RecordedVersions
 from daybook.model.dataset import Dataset, View
 from daybook.model.datasource import Resolver
 from daybook.model.definition import DatasetVersion, DeclaredVersion, Definition
-from daybook.model.loading import load_text
 from daybook.model.project import Project
 from tests.unit.resolve.calendars import fiscal
 

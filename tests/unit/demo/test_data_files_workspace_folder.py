@@ -6,9 +6,9 @@ from typing import get_args
 import pytest
 
 from daybook.cli.app import main
+from daybook.definitions.loading import load_workspace
 from daybook.demo.data_files import Template, has_template_files, make_demo_workspace, write_workspace
 from daybook.errors import DaybookError
-from daybook.model.loading import load_workspace
 
 
 @pytest.mark.parametrize("template", get_args(Template))

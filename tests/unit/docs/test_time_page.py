@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from daybook.definitions.loading.definition_texts import load_text
 from daybook.model.calendar import Calendar
 from daybook.model.datasource import Resolver
-from daybook.model.loading.definitions import load_text
 from daybook.resolve.calendars.checks import calendar_errors
 from daybook.resolve.checks import resolver_errors
 

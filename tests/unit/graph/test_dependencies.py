@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from daybook.definitions.files import definitions_of_files
+from daybook.definitions.loading import load_text
+from daybook.definitions.loading.workspace import LoadedWorkspace
 from daybook.graph.dependencies import Dependency, ProjectGraph, cycle_errors, derive_graph
-from daybook.model.loading import load_text
-from daybook.model.loading.workspace import LoadedWorkspace
 from tests.workspaces import Folder, assign, no_session, to_path, to_table
 
 

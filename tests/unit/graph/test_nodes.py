@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from daybook.definitions.loading import load_text
 from daybook.errors import DaybookError
 from daybook.graph.dependencies import Dependency, ProjectGraph
 from daybook.graph.nodes import CloseGraph, Node, in_order, parse_span
-from daybook.model.loading import load_text
 from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.resolve.calendars.periods import period_of
 from tests.unit.resolve.definitions import in_memory

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from daybook.definitions.loading import load_text
 from daybook.errors import DaybookError, flatten
-from daybook.model.loading import load_text
 from daybook.model.parameter import Parameter, by_project, parameter_texts, parameter_values, parse_settings, read_value
 from daybook.model.serialization import encode_definition
 from daybook.model.types import Value, parse_type

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from daybook.definitions.loading import compose_documents
 from daybook.errors import DaybookError, render
-from daybook.model.loading import compose_documents
 from daybook.model.secrets import find_secrets, has_secret, is_secret_name, mask_secrets, read_credential
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from daybook.model.loading import load_text
+from daybook.definitions.loading import load_text
 from daybook.model.serialization import from_canonical, to_canonical, to_yaml
 from tests.golden.loader_cases import Case, cases
 

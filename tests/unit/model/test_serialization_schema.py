@@ -8,7 +8,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from daybook.model.loading import compose_documents
+from daybook.definitions.loading import compose_documents
 from daybook.model.serialization import json_schemas, schema_text
 from daybook.model.source_map import DocumentNode, MappingNode, plain_value
 from tests.golden.loader_cases import Case, cases

@@ -2,7 +2,7 @@
 
 import pytest
 
-from daybook.model.loading import compose_documents, load_text
+from daybook.definitions.loading import compose_documents, load_text
 from daybook.model.source_map import SourceMap
 
 VALUES = [

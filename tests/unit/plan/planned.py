@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from daybook.definitions.deferred import Deferred
+from daybook.definitions.loading.definition_texts import load_text
 from daybook.definitions.value import DatasetVersions, Definitions
 from daybook.errors import DaybookError, flatten
 from daybook.expression import Constants
 from daybook.model.calendar import Period
 from daybook.model.dataset import Dataset
 from daybook.model.definition import DeclaredVersion
-from daybook.model.loading.definitions import load_text
 from daybook.plan.plan_project import plan_project
 from daybook.plan.steps import Plan
 

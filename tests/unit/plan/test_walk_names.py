@@ -2,8 +2,8 @@
 
 import pytest
 
+from daybook.definitions.loading import load_text
 from daybook.errors import render
-from daybook.model.loading import load_text
 from daybook.model.serialization import encode_definition
 from daybook.plan.steps import UpdateStep
 from tests.unit.plan.planned import (

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from daybook.definitions.loading.definition_texts import load_text
 from daybook.errors import DaybookError, flatten
 from daybook.model.calendar import Calendar
-from daybook.model.loading.definitions import load_text
 from daybook.resolve.calendars.checks import calendar_errors, checked_calendar
 from tests.unit.resolve.calendars import calendar, fiscal, listed, of_weeks
 

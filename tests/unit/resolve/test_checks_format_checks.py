@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 import yaml
 
+from daybook.definitions.loading.definition_texts import load_text
 from daybook.errors import DaybookError
 from daybook.io.bindings import checked_options
 from daybook.model.formats import FORMATS
-from daybook.model.loading.definitions import load_text
 from daybook.resolve.checks import format_errors
 
 COLUMNS = [{"name": "a", "type": "string"}]

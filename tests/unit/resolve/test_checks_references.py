@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from daybook.model.loading import load_workspace
+from daybook.definitions.loading import load_workspace
 from daybook.resolve.checks import check_references
 
 LAKE = "datasource: {id: lake, type: delta, options: {path: lake}}\n"

@@ -1,7 +1,7 @@
 """What is found in a resolver's file before it is used."""
 
+from daybook.definitions.loading.definition_texts import load_text
 from daybook.model.datasource import Resolver
-from daybook.model.loading.definitions import load_text
 from daybook.resolve.checks import resolver_errors
 
 TEXT = """\

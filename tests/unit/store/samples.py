@@ -4,9 +4,9 @@ import datetime
 from collections.abc import Mapping
 from typing import Any
 
+from daybook.definitions.loading import load_text
 from daybook.model.dataset import Dataset
 from daybook.model.definition import Definition
-from daybook.model.loading import load_text
 from daybook.store.process import ProcessIdentity
 
 NOW = datetime.datetime(2026, 2, 1, 8, 0, tzinfo=datetime.UTC)

@@ -9,6 +9,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from daybook.definitions.loading import LoadedWorkspace
 from daybook.engine.context import even_splits
 from daybook.engine.counters import GroupCounts
 from daybook.engine.java.session import session_failure
@@ -20,7 +21,6 @@ from daybook.io.pins import Pin
 from daybook.io.read_source import ReadSource
 from daybook.io.registry import writer_for
 from daybook.io.writer import CheckedTarget, StagedOutput, Writer, check_schema_change
-from daybook.model.loading import LoadedWorkspace
 from daybook.plan.steps import Plan
 from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt.lease import CODE_CANCELLED, LeaseKeeper, stop_on_signals

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from daybook.definitions.activated import as_activated
+from daybook.definitions.loading import LoadedWorkspace
 from daybook.definitions.reachable import reachable_definitions
 from daybook.definitions.registered import with_makers
 from daybook.definitions.value import Definitions
@@ -18,7 +19,6 @@ from daybook.io.target import Target
 from daybook.model.calendar import Period
 from daybook.model.datasource import DataSource
 from daybook.model.definition import Definition
-from daybook.model.loading import LoadedWorkspace
 from daybook.model.operation import OutputOperation, TableDestination
 from daybook.model.parameter import parameter_texts
 from daybook.model.project import Project

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from daybook.definitions.files import definitions_of_files
+from daybook.definitions.loading import LoadedWorkspace
 from daybook.definitions.value import Definitions
 from daybook.errors import Notice
 from daybook.model.calendar import Period
 from daybook.model.definition import Definition
-from daybook.model.loading import LoadedWorkspace
 from daybook.model.parameter import parameter_values
 from daybook.model.project import Project
 from daybook.resolve.calendars.periods import calendar_for, period_range

@@ -7,8 +7,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from daybook.definitions.loading import LoadedWorkspace
 from daybook.errors import Code, DaybookError
-from daybook.model.loading import LoadedWorkspace
 from daybook.model.project import Project
 from daybook.model.types import value_text
 from daybook.workspace import history

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from daybook.definitions.loading import load_text
 from daybook.errors import DaybookError
 from daybook.io.registry import format_named, writer_for
 from daybook.io.target import SliceOwner, TableTarget
 from daybook.io.writer import Commit
-from daybook.model.loading import load_text
 from daybook.resolve.location import table_location
 
 SOURCE = """

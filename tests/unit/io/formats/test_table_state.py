@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from daybook.definitions.loading import load_text
 from daybook.errors import DaybookError
 from daybook.io.pins import LandedPin, TableState, pin_from_json, pin_to_json
 from daybook.io.registry import format_named
-from daybook.model.loading import load_text
 from daybook.resolve.location import Location, table_location
 from tests.postgres import PostgresServer
 

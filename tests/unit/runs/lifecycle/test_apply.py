@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from daybook.definitions.loading import load_text
 from daybook.errors import DaybookError
 from daybook.model.dataset import Dataset
 from daybook.model.definition import RegisteredDataPin, TableVersion
-from daybook.model.loading import load_text
 from daybook.model.serialization import to_yaml
 from daybook.runs.lifecycle.activation import activate
 from daybook.runs.lifecycle.apply import ApplyPlan, apply, plan

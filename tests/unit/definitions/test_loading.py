@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from daybook.definitions.loading import MappingNode, compose_documents, load_text
+from daybook.definitions.loading.text import decode_utf8
 from daybook.errors import DaybookError, flatten
-from daybook.model.loading import MappingNode, compose_documents, load_text
-from daybook.model.loading.definitions import decode_utf8
 from daybook.model.project import Project
 from daybook.model.source_map import plain_value
 

@@ -5,7 +5,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from daybook.model.loading import load_text
+from daybook.definitions.loading import load_text
 from daybook.model.operation import (
     AggregateOperation,
     AppendOperation,

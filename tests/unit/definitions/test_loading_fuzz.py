@@ -8,9 +8,10 @@ import random
 
 import pytest
 
+from daybook.definitions.loading import load_text
+from daybook.definitions.loading.definition_texts import read_definitions
+from daybook.definitions.loading.text import decode_utf8
 from daybook.errors import CODES, DaybookError, render
-from daybook.model.loading import load_text
-from daybook.model.loading.definitions import decode_utf8, read_definitions
 from daybook.model.serialization import to_yaml
 from tests.golden.loader_cases import cases
 

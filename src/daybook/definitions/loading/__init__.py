@@ -1,7 +1,8 @@
 """From files to definitions: text, nodes with positions, checked models."""
 
-from daybook.model.loading.definitions import ComposedText, build_definition, compose_documents, load_text, read_text
-from daybook.model.loading.workspace import (
+from daybook.definitions.loading.definition_texts import build_definition, load_text
+from daybook.definitions.loading.text import ComposedText, compose_documents, read_text
+from daybook.definitions.loading.workspace import (
     LoadedWorkspace,
     WorkspaceLocation,
     find_workspace,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from daybook.model.loading.definitions import read_definitions
+from daybook.definitions.loading.definition_texts import read_definitions
 
 PROJECT = """\
 project:

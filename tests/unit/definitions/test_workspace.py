@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from daybook.definitions.files import definitions_of_files
+from daybook.definitions.loading import LoadedWorkspace, find_workspace, load_workspace
+from daybook.definitions.loading.workspace import read_workspace
 from daybook.errors import DaybookError, flatten
-from daybook.model.loading import LoadedWorkspace, find_workspace, load_workspace
-from daybook.model.loading.workspace import read_workspace
 
 DATASET = "dataset: {{id: {id}, main_table: {{name: t, columns: [{{name: a, type: string}}]}}}}\n"
 SOURCE = "datasource: {{id: {id}, type: {type}, options: {{path: {path}}}}}\n"

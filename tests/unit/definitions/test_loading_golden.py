@@ -3,9 +3,9 @@
 import pytest
 import yaml
 
+from daybook.definitions.loading import documents, load_text
+from daybook.definitions.loading.definition_texts import read_definitions
 from daybook.errors import DaybookError, flatten, render
-from daybook.model.loading import documents, load_text
-from daybook.model.loading.definitions import read_definitions
 from tests.golden.loader_cases import Case, cases
 
 CASES = list(cases())

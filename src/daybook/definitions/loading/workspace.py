@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from daybook.definitions.loading.definition_texts import read_definitions, read_model
+from daybook.definitions.loading.kinds import looks_like_definition
+from daybook.definitions.loading.text import read_text
 from daybook.errors import DaybookError, raise_all
 from daybook.model.calendar import Calendar
 from daybook.model.dataset import Dataset, PathLocation
@@ -18,7 +21,6 @@ from daybook.model.definition import (
     Definition,
     DefinitionKind,
 )
-from daybook.model.loading.definitions import looks_like_definition, read_definitions, read_model, read_text
 from daybook.model.operation import LocationDestination, OutputOperation
 from daybook.model.project import Project
 from daybook.model.settings import WorkspaceSettings
