@@ -28,6 +28,7 @@ BENCHMARKS: tuple[tuple[str, Words, Words, Words], ...] = (
     ("cold_start", ("5",), ("9",), ("1",)),
     ("warm_engine", ("5", "--only", "run"), ("9", "--only", "run"), ("1", "--only", "run")),
     ("warm_engine", ("5", "--only", "explain"), ("9", "--only", "explain"), None),
+    ("engine_memory", ("1",), (), ("1", "--lines", "48000", "--commands", "1")),
     ("bridge", ("--rows", "200000"), (), ("--rows", "1000", "--rounds", "1")),
     ("close_build", ("4", "5"), ("10", "5"), ("2", "1")),
     ("close_status", ("20",), (), ("2",)),

@@ -29,6 +29,12 @@ def test_short_work_runs_on_the_quick_compiler_alone() -> None:
     assert "-XX:TieredStopAtLevel=1" not in launch(workload="long")
 
 
+def test_an_engine_that_is_kept_has_a_collector_that_gives_memory_back() -> None:
+    assert "-XX:+UseG1GC" in launch(workload="kept")
+    assert "-XX:+UseParallelGC" not in launch(workload="kept")
+    assert "-XX:TieredStopAtLevel=1" not in launch(workload="kept")
+
+
 def test_work_is_short_when_its_input_is_known_to_be_small() -> None:
     assert choose_workload(0) == "short"
     assert choose_workload(SHORT_WORKLOAD_BYTES) == "long"

@@ -69,7 +69,7 @@ class WarmUp:
     def look(self, on_fork: Callable[[], None]) -> None:
         """While the server executes no command: begin if nothing else uses the engine, end if something does."""
         if self._process is not None:
-            if self._last_use() != self._process.last_use:
+            if self._home.last_use() != self._process.last_use:
                 self.end()
         elif not self._is_over and self._home.is_quiet(_QUIET_SECONDS):
             self._begin(on_fork)
@@ -115,7 +115,7 @@ class WarmUp:
 
     def _begin(self, on_fork: Callable[[], None]) -> None:
         self._starts += 1
-        last_use = self._last_use()
+        last_use = self._home.last_use()
         end, leash = os.pipe2(os.O_CLOEXEC)
         pid = os.fork()
         if pid == 0:
@@ -124,12 +124,6 @@ class WarmUp:
             _become_warm_up(self._home, end)
         os.close(end)
         self._process = _Process(pid, os.pidfd_open(pid), leash, last_use)
-
-    def _last_use(self) -> int:
-        try:
-            return (self._home.path / "users").stat().st_mtime_ns
-        except OSError:
-            return 0
 
     def _progress(self) -> WarmUpProgress:
         return self._home.warm_up() or WarmUpProgress(0, ROUNDS, is_over=True)

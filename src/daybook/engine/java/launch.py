@@ -168,7 +168,8 @@ def _query_properties(executable: Path) -> dict[str, str]:
     return {names[key]: value for key, value in properties.items() if key in names}
 
 
-Workload = Literal["short", "long"]
+# What is kept between commands gives back memory that it does not use; see docs/adr/memory-of-engines.md.
+Workload = Literal["short", "long", "kept"]
 
 # Below this much input a run ends before optimised code has paid for its compilation: measured with Parquet.
 SHORT_WORKLOAD_BYTES = 24 << 20
@@ -259,9 +260,10 @@ class Launch:
 def virtual_machine_flags(workload: Workload, chosen: Sequence[str] = ()) -> list[str]:
     """Flags chosen by measurement, see benchmarks/cold_start.py; a collector of the user's replaces ours."""
     has_collector = any(re.fullmatch(r"-XX:\+Use\w+GC", flag) for flag in chosen)
+    collector = "-XX:+UseG1GC" if workload == "kept" else "-XX:+UseParallelGC"
     flags = [
         "-XX:+IgnoreUnrecognizedVMOptions",
-        *([] if has_collector else ["-XX:+UseParallelGC"]),
+        *([] if has_collector else [collector]),
         "-XX:-UsePerfData",
         # Deeply nested plans recurse deeply.
         "-Xss4m",
@@ -270,7 +272,7 @@ def virtual_machine_flags(workload: Workload, chosen: Sequence[str] = ()) -> lis
         "-Xlog:disable",
         "-Xlog:all=error:stderr",
     ]
-    if workload == "long":
+    if workload != "short":
         return flags
     # With one compiler alone Java keeps 48 MB of compiled code, which a few dozen runs fill; then it drops and compiles
     # the same methods again and again.

@@ -234,6 +234,13 @@ class EngineFolder:
             return False
         return time.time() - last_used > seconds and self.record() is not None and not self.is_used()
 
+    def last_use(self) -> int:
+        """When something last began to use the engine, in nanoseconds of the system's clock."""
+        try:
+            return (self.path / "users").stat().st_mtime_ns
+        except OSError:
+            return 0
+
     def publish(self, record: EngineRecord) -> None:
         self._write("engine.json", record.to_json())
 

@@ -20,7 +20,7 @@ from daybook.engine.java.connect import ConnectServer, start_connect_server
 from daybook.engine.java.launch import build_in_background
 from daybook.engine.java.session import application_conf, fitting_conf, prepare_launch
 from daybook.engine.java.warm_engines import IS_KEPT_ALREADY, WarmEngines
-from daybook.engine.java.warm_folder import EngineFolder, EngineRecord, try_lock
+from daybook.engine.java.warm_folder import EngineFolder, EngineRecord, WarmUpProgress, try_lock
 from daybook.errors import DaybookError
 from daybook.model.settings import EngineSettings
 
@@ -29,6 +29,9 @@ _LOCK_SECONDS = 2.0
 # By name: the engine knows nothing of the commands that use it.
 _COMMAND_SERVER = "daybook.cli.server.command_server"
 _RESTART_SECONDS = 5.0
+# Commands that follow each other within this time find the memory that they need already there.
+_QUIET_SECONDS = 30.0
+_LONGEST_WARM_UP_SECONDS = 300.0
 
 # A client that was killed is noticed within seconds, and its queries end; a notebook may pause for a day.
 _KEPT_SERVER_CONF = {
@@ -121,11 +124,30 @@ def _hold_lock(path: Path) -> int | None:
 def _start_server(settings: EngineSettings) -> ConnectServer:
     conf = application_conf(settings, app_name="daybook")
     # Sessions begin with the settings of the application, so that a command need not set them one by one.
-    launch, archive = prepare_launch(fitting_conf(settings, {**_KEPT_SERVER_CONF, **conf.everything}), "long")
+    launch, archive = prepare_launch(fitting_conf(settings, {**_KEPT_SERVER_CONF, **conf.everything}), "kept")
     server = start_connect_server(launch)
     if archive is not None and launch.class_archive is None:
         build_in_background(archive, launch.java, os.environ)
     return server
+
+
+class IdleMemory:
+    """Gives memory back once after every use of the engine, and after its warm-up."""
+
+    def __init__(self, server: ConnectServer, home: EngineFolder) -> None:
+        self._server = server
+        self._home = home
+        self._seen: tuple[int, WarmUpProgress | None] | None = None
+
+    def look(self) -> None:
+        warm_up = self._home.warm_up()
+        is_warming_up = warm_up is not None and not warm_up.is_over
+        if not self._home.is_quiet(_LONGEST_WARM_UP_SECONDS if is_warming_up else _QUIET_SECONDS):
+            return
+        use = (self._home.last_use(), warm_up)
+        if use != self._seen:
+            self._seen = use
+            self._server.give_memory_back()
 
 
 def _keep(
@@ -133,9 +155,11 @@ def _keep(
 ) -> None:
     """Until a stop is requested, Java ends, the folder is removed, or nothing was used for so long."""
     last_used = time.time()
+    memory = IdleMemory(server, home)
     commands.ensure()
     while not ended.wait(_POLL_SECONDS):
         commands.ensure()
+        memory.look()
         if server.gateway.has_ended() or not (home.path / "engine.json").exists():
             return
         if not try_lock(users, fcntl.LOCK_EX):
