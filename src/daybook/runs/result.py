@@ -97,7 +97,7 @@ class RunResult:
     @property
     def names(self) -> Mapping[int, str]:
         """The operations' names by seq."""
-        return {operation.seq: operation.name for operation in self.operations}
+        return {operation.seq: operation.name for operation in self.operations if operation.type != "load"}
 
 
 @dataclass(frozen=True, slots=True)

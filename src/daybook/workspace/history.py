@@ -34,6 +34,7 @@ from daybook.store.records import (
     RunRecord,
     RunStatus,
     StatusChange,
+    StoredDefinition,
     VersionEntry,
 )
 from daybook.store.store import Transaction
@@ -141,8 +142,7 @@ class DefinitionDetails:
     created_at: datetime.datetime
     workspace: str | None
     body: Annotated[str, ShownAs(json.loads, dict[str, Any]), named("definition")]
-    is_latest: Hidden[bool]
-    name: Hidden[str]
+    definition: Hidden[StoredDefinition]
     project: Merged[ProjectDetails | None] = None
     # Of datasets.
     history: UnlessNone[tuple[VersionEntry, ...] | None] = None
@@ -248,8 +248,7 @@ def show_definition(
         created_at=stored.created_at,
         workspace=stored.workspace,
         body=stored.body,
-        is_latest=stored.is_latest,
-        name=stored.name,
+        definition=stored,
         project=project,
         history=history,
         pin=pin,

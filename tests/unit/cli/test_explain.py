@@ -204,7 +204,15 @@ def test_rows_that_are_too_wide_are_shown_value_by_value(
 
 
 def test_rows_for_machines() -> None:
-    data = as_json(explanation())
+    found = explanation()
+    assert (found.seq, found.operation_id, found.name, found.type, found.origins) == (
+        3,
+        "op-3",
+        "Totals",
+        "aggregate",
+        (),
+    )
+    data = as_json(found)
     assert data["operation"] == {"seq": 3, "id": "op-3", "name": "Totals", "type": "aggregate"}
     assert data["keys"] == {"region": None}
     assert data["rows"]["count"] == 2

@@ -194,3 +194,11 @@ def test_a_method_that_is_a_use_case_has_its_types_and_its_documentation(workspa
 def test_every_method_is_documented_under_its_name(name: str) -> None:
     assert METHODS[name].__doc__
     assert METHODS[name].__qualname__ == name
+
+
+def test_a_stored_definition_has_its_documented_members(workspace: daybook.Workspace) -> None:
+    workspace.apply()
+    shown = workspace.show("project", "monthly-sales")
+    assert (shown.definition.kind, shown.definition.version, shown.definition.is_latest) == ("project", 1, True)
+    assert (shown.status, shown.versions) == ("draft", (1,))
+    assert shown.project is not None

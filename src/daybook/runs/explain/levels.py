@@ -124,6 +124,26 @@ class OperationExplanation:
     leads: Hidden[Mapping[int, Mapping[str, str | None]]] = field(default_factory=dict)
     group_by: Hidden[tuple[str, ...]] = ()
 
+    @property
+    def seq(self) -> int:
+        return self.operation.seq
+
+    @property
+    def operation_id(self) -> str:
+        return self.operation.id
+
+    @property
+    def name(self) -> str:
+        return self.operation.name
+
+    @property
+    def type(self) -> str:
+        return self.operation.type
+
+    @property
+    def origins(self) -> tuple[RowOrigin, ...]:
+        return self.rows.origins
+
 
 @dataclass(frozen=True, slots=True)
 class RowsQuestion:

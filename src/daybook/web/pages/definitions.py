@@ -46,8 +46,8 @@ def definition(
         "definition.html",
         title=f"{kind} {identifier}",
         found=found,
-        stored=found,
-        is_latest=found.is_latest,
+        stored=found.definition,
+        is_latest=found.definition.is_latest,
         difference=difference,
         runs=runs,
     )

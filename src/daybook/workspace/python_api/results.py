@@ -56,7 +56,7 @@ class Run:
         """Its result by the names of its fields."""
         from dataclasses import asdict
 
-        data = asdict(self.result)
+        data = {**asdict(self.result), "names": dict(self.result.names)}
         for output, fields in zip(self.result.outputs, data["outputs"], strict=True):
             fields["delta_version"] = output.delta_version
         return data
