@@ -42,6 +42,8 @@ _LOOPBACK = "127.0.0.1"
 _LOOPBACK_RETRIES = 4
 # The first one finds what Spark lets go of only then, and G1 shrinks its heap with the next.
 _COLLECTIONS = 3
+# They take seventeen seconds.
+_FIRST_RETRIES = 5
 _TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 _SERVER_TIMEOUT_SECONDS = 20
 # A server on this machine answers at once; one that hangs is done without.
@@ -53,26 +55,30 @@ def _never() -> bool:
     return False
 
 
-def open_remote_session(remote: str, settings: Mapping[str, str], app_name: str) -> "SparkSession":
+def open_remote_session(remote: str, settings: Mapping[str, str]) -> "SparkSession":
     """A session of its own on the server at `remote`."""
     _check_server_listens(remote)
     from pyspark.errors import PySparkException
-    from pyspark.sql import SparkSession
+    from pyspark.sql.connect.session import SparkSession
 
+    os.environ[_CONNECT_MODE_VARIABLE] = "1"
     try:
-        session = SparkSession.builder.remote(remote).appName(app_name).create()
-        _limit_retries(session, _never)
+        session: Any = SparkSession(remote)
+        # A server that does not speak Spark Connect, or not with TLS, never answers: PySpark would ask for ten minutes.
+        _limit_retries(session, _never, _FIRST_RETRIES)
+        SparkSession._set_default_and_active_session(session)
         try:
             _apply_settings(session, settings)
         except BaseException:
             # A session that is left open would keep this program from ending, asking a server that may be gone.
-            session.stop()
+            stop_connect_session(session, has_server=False)
             raise
+        _limit_retries(session, _never)
     except PySparkException as failure:
         clear_connect_mode()
         reason = _failure_reason(failure)
         raise DaybookError("RUN_908", remote=_without_parameters(remote), reason=reason) from failure
-    return session
+    return cast("pyspark.sql.SparkSession", session)
 
 
 def _check_server_listens(remote: str) -> None:

@@ -76,7 +76,7 @@ def start_session(
     is_foreign_server = settings.remote is not None and settings.remote.startswith("sc://")
     require_spark(java_side=not is_foreign_server)
     if settings.remote is not None and is_foreign_server:
-        session = open_remote_session(settings.remote, remote_conf(settings), app_name)
+        session = open_remote_session(settings.remote, remote_conf(settings))
         return _checked_foreign(_with_required_conf(session))
     conf = application_conf(settings, app_name=app_name, ui=ui)
     _set_worker_python(conf.application.get("spark.pyspark.python"))
@@ -194,6 +194,9 @@ def _failure_chain(failure: BaseException | None) -> Iterator[BaseException]:
 
 def _is_disconnection(failure: BaseException) -> bool:
     """Whether py4j got no answer; one that carries an exception of Java did."""
+    # The client of Spark Connect does without py4j, and then no failure is one of py4j's.
+    if "py4j" not in sys.modules:
+        return False
     from py4j.protocol import Py4JError, Py4JJavaError
 
     return isinstance(failure, Py4JError) and not isinstance(failure, Py4JJavaError)
