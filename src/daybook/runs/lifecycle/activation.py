@@ -142,11 +142,24 @@ def _activate(transaction: Transaction, project: _CheckedProject, now: datetime.
     digest = encode_definition("project", project.written).structure_digest
     if active and state.status == "active" and active.structure_digest == digest and active.inputs == inputs:
         return Activation(project_id, active.version, is_new=False, inputs=inputs, notices=validation.notices)
-    version = transaction.definitions.add_activation(project.model, now=now)
+    if _is_draft_of_active(transaction, project, digest):
+        version = state.latest_version
+    else:
+        version = transaction.definitions.add_activation(project.model, now=now)
     transaction.projects.set_inputs(project_id, version, inputs)
     transaction.projects.set_usage(project_id, version, validation.usage)
     transaction.projects.set_state(project_id, "active", active_version=version, now=now)
     return Activation(project_id, version, is_new=True, inputs=inputs, notices=validation.notices)
+
+
+def _is_draft_of_active(transaction: Transaction, project: _CheckedProject, digest: str) -> bool:
+    """Whether the change of an active project already has a version of its own, which then becomes the active one."""
+    state = transaction.projects.get(project.model.id)
+    if state.status != "draft" or state.active_version in (None, state.latest_version):
+        return False
+    # An input that is pinned by the activation makes another text.
+    latest = transaction.definitions.written("project", project.model.id, state.latest_version)
+    return latest.structure_digest == digest and project.model == project.written
 
 
 def _with_broken_readers(

@@ -94,7 +94,8 @@ def test_a_change_makes_a_draft_and_keeps_the_active_version_known(active: Metad
     assert (state(active).status, state(active).active_version, state(active).latest_version) == ("draft", 2, 3)
     error = refusal(active, CHANGED)
     assert (error.code, error.parameters["version"]) == ("STORE_021", 2)
-    assert turn_on(active).version == 4
+    assert turn_on(active).version == 3
+    assert (state(active).status, state(active).active_version, state(active).latest_version) == ("active", 3, 3)
     assert runnable(active, CHANGED).operations[0].arguments.assignments[0].expression == "amount * 0.8"  # type: ignore[union-attr]
 
 
