@@ -8,7 +8,7 @@ from functools import cached_property, reduce
 from operator import itemgetter
 from typing import Any
 
-from daybook.model.types import FLOAT, INTEGER, NULL, ColumnType
+from daybook.model.types import FLOAT, INTEGER, NULL, ColumnType, DecimalType
 from daybook.recompute.numbers import (
     EXACT,
     as_type,
@@ -56,8 +56,11 @@ class Aggregate(Node):
     def type_alone(self) -> ColumnType:
         return average_column_type(self._summand) if self.name == "AVG" else self.type
 
-    def alone(self) -> "Aggregate":
-        return replace(self, result=self.type_alone)
+    def for_column(self, type_: ColumnType) -> "Aggregate":
+        """An average is rounded once, to the places of its column where those are fewer than its own."""
+        own = self.type
+        is_rounded = isinstance(own, DecimalType) and isinstance(type_, DecimalType) and type_.scale < own.scale
+        return replace(self, result=type_) if self.name == "AVG" and is_rounded else self
 
     def __str__(self) -> str:
         if self.argument is None:

@@ -230,10 +230,10 @@ class _Reader:
         return {name: common_type(*operands) for name, operands in self._assigned.items()}
 
     def _fitted(self, value: ComputedValue) -> ComputedValue:
-        """A value with the type that it takes in its column; a new column that is an average is rounded once."""
+        """A value with the type that it takes in its column; an average alone is rounded once."""
         column, node = value.column, value.node
         if given := SYSTEM_COLUMNS.get(column) or self._fixed.get(column):
-            return replace(value, type=given)
+            return replace(value, node=node.for_column(given), type=given)
         if not is_well_typed(node):
             raise TypeGrewError(column)
         operands = self._assigned.setdefault(column, [])
@@ -241,7 +241,7 @@ class _Reader:
         merged = common_type(*operands)
         is_growing = column in self._growing and merged != NULL
         type_ = merged if is_growing else self._assumed.get(column, merged)
-        return replace(value, node=node.alone(), type=type_)
+        return replace(value, node=node.for_column(type_), type=type_)
 
     def steps(self) -> Iterator[Step]:
         for operation in self._project.operations:

@@ -64,8 +64,8 @@ class Node(ABC):
         """Of a new column that is this alone."""
         return self.type
 
-    def alone(self) -> "Node":
-        """The same with the type of a new column."""
+    def for_column(self, type_: ColumnType) -> "Node":
+        """The same as the value of a column of a type."""
         return self
 
     def inside(self, precedence: int) -> str:

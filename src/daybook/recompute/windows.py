@@ -50,8 +50,8 @@ class Window(Node):
     def type_alone(self) -> ColumnType:
         return self.call.type_alone if isinstance(self.call, Aggregate) else self.type
 
-    def alone(self) -> Node:
-        return replace(self, call=self.call.alone()) if isinstance(self.call, Aggregate) else self
+    def for_column(self, type_: ColumnType) -> Node:
+        return replace(self, call=self.call.for_column(type_)) if isinstance(self.call, Aggregate) else self
 
     def __str__(self) -> str:
         listed_arguments = ", ".join(map(str, self.arguments))
