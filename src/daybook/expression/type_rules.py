@@ -11,7 +11,7 @@ from itertools import combinations
 from daybook.errors import DaybookError
 from daybook.expression.functions.declaration import OperandError
 from daybook.expression.syntax_tree import ArithmeticOperator
-from daybook.expression.typed_tree import Arithmetic, Conversion, LiteralValue, TypedNode
+from daybook.expression.typed_tree import Arithmetic, Conversion, LiteralValue, ParameterValue, TypedNode
 from daybook.model.types import (
     BOOLEAN,
     DATE,
@@ -290,7 +290,7 @@ def type_arithmetic(operator: ArithmeticOperator, left: TypedNode, right: TypedN
         if operator != "/":
             return Arithmetic(operator, left, right, INTEGER)
         left = _explicit_decimal(left)
-    left, right = as_decimal_literal(left), as_decimal_literal(right)
+    left, right = _decimal_operand(left), _decimal_operand(right)
     return Arithmetic(operator, left, right, _decimal_type(operator, decimal_type_of(left), decimal_type_of(right)))
 
 
@@ -364,6 +364,13 @@ def decimal_type_of(operand: TypedNode) -> DecimalType:
 def _explicit_decimal(operand: TypedNode) -> TypedNode:
     literal = as_decimal_literal(operand)
     return literal if literal is not operand else Conversion(operand, INTEGER_AS_DECIMAL)
+
+
+def _decimal_operand(operand: TypedNode) -> TypedNode:
+    """Spark sees the value of a parameter as a literal, and would take it for a decimal of no more than its digits."""
+    if isinstance(operand, ParameterValue) and isinstance(operand.type, IntegerType):
+        return Conversion(operand, INTEGER_AS_DECIMAL)
+    return as_decimal_literal(operand)
 
 
 def _typed_null(operand: TypedNode, other: TypedNode) -> TypedNode:

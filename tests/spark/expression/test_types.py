@@ -1,5 +1,6 @@
 """Our types and Spark's are the same, for every combination of operand types."""
 
+import datetime
 import itertools
 
 import pytest
@@ -7,7 +8,9 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from daybook.errors import DaybookError
-from daybook.expression import Grouping, spark_type
+from daybook.expression import Constants, Grouping, Scope, compile_expression, spark_type
+from daybook.io.column_types import spark_data_type
+from daybook.model.types import INTEGER, DecimalType
 from tests.spark.expression.world import CONSTANTS, compiled, frame
 
 _NUMBERS = ["n", "x", "d18_2", "d10_0", "d5_5", "d38_10", "d38_0", "d38_2", "d38_38", "d20_4"]
@@ -121,3 +124,15 @@ def test_spark_finds_the_type_we_found(spark: SparkSession, texts: list[str]) ->
 
 def test_spark_finds_the_type_we_found_for_aggregates(spark: SparkSession) -> None:
     _assert_types_agree(spark, AGGREGATES, Grouping(("s",)))
+
+
+@pytest.mark.parametrize("operator", ["+", "-", "*", "/", "%"])
+def test_an_integer_parameter_beside_a_decimal_has_the_type_of_any_integer(spark: SparkSession, operator: str) -> None:
+    scope = Scope(columns={"d": DecimalType(14, 4)}, qualifiers={}, parameters={"times": INTEGER})
+    compiled = compile_expression(f"10 / ABS(param.times {operator} d)", scope)
+    inner = compile_expression(f"param.times {operator} d", scope)
+    constants = Constants(datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC), None, {"times": 2})
+    df = spark.sql("SELECT CAST(3 AS DECIMAL(14,4)) AS d").selectExpr(
+        f"{compiled.sql(constants)} AS outer", f"{inner.sql(constants)} AS inner"
+    )
+    assert [field.dataType for field in df.schema] == [spark_data_type(compiled.type), spark_data_type(inner.type)]
