@@ -1,13 +1,15 @@
 """What is known already is not computed again: plans, expressions, calendars."""
 
+import inspect
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import Engine, event
 
+from daybook.plan.plan_project import examine_project
 from daybook.runs.attempt.request import RunRequest
-from daybook.workspace.lifecycle import activate_project, apply_changes
+from daybook.workspace.lifecycle import activate_project, activate_projects, apply_changes
 from daybook.workspace.open_workspace import open_workspace
 from daybook.workspace.validation import check_workspace
 from tests.prepared_runs import prepare_runs
@@ -155,6 +157,30 @@ class TestRun:
         )
         prepare(folder, "2026-01..2026-03")
         assert counts.expressions[when] == 1
+
+
+class TestActivateTogether:
+    def test_each_project_of_a_chain_is_planned_once(self, folder: Folder, counts: Counts) -> None:
+        chain(folder, 30)
+        activate_projects(open_workspace(folder.root))
+        assert counts.plans == {"p": 1, **{f"p{number}": 1 for number in range(30)}}
+
+    def test_a_chain_may_be_longer_than_python_may_recurse(
+        self, folder: Folder, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A recursion over the makers would need more than a frame for each of them."""
+        length = 150
+        chain(folder, length)
+        depths: list[int] = []
+
+        def deepest(*given: Any, **named: Any) -> Any:
+            depths.append(len(inspect.stack(0)))
+            return examine_project(*given, **named)
+
+        monkeypatch.setattr("daybook.plan.plan_cache.examine_project", deepest)
+        assert check_workspace(folder.load()).errors == []
+        assert len(depths) == length + 1
+        assert max(depths) < min(depths) + length
 
 
 class TestValidate:
