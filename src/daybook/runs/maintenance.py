@@ -53,11 +53,15 @@ def live_runs(store: MetadataStore) -> tuple[RunRecord, ...]:
     last heartbeat.
     """
     with store.read() as transaction:
-        abandoned = transaction.runs.abandoned(now=transaction.now())
-        dead = {run.id for run in abandoned if not is_surely_running(run.process)}
-        return tuple(
-            run for status in _ACTIVE_STATUSES for run in _runs_with_status(transaction, status) if run.id not in dead
-        )
+        return _live_runs(transaction)
+
+
+def _live_runs(transaction: Transaction) -> tuple[RunRecord, ...]:
+    abandoned = transaction.runs.abandoned(now=transaction.now())
+    dead = {run.id for run in abandoned if not is_surely_running(run.process)}
+    return tuple(
+        run for status in _ACTIVE_STATUSES for run in _runs_with_status(transaction, status) if run.id not in dead
+    )
 
 
 def abandoned_runs(store: MetadataStore) -> tuple[RunRecord, ...]:
@@ -173,7 +177,7 @@ def _check_store(workspace: LoadedWorkspace) -> str:
         if not isinstance(address, EmbeddedStore):
             return str(address)
         if (damage := find_damage(address.path)) is not None:
-            raise DaybookError("STORE_041", place=str(address), reason=damage)
+            raise DaybookError("STORE_041", place=str(address), reason=damage.reason)
         backups = list_backups(address.path)
         return f"{address}, {len(backups)} backup{'' if len(backups) == 1 else 's'}"
 
@@ -213,7 +217,8 @@ def fail_abandoned_runs(store: MetadataStore) -> tuple[str, ...]:
 
 def find_workspace_leftovers(workspace: LoadedWorkspace, store: MetadataStore) -> tuple[Leftover, ...]:
     """What killed runs left behind in all locations that this workspace writes."""
-    live = {run.id for run in live_runs(store)}
+    before = _RunsNow.read(store)
+    live = before.live
     state = state_folder(workspace)
     folders = {_staging_folder(target) for target in _targets_of_unsuccessful_runs(workspace, store)}
     staged = [*find_staged_leftovers(_outermost_folders(folders), (), live, workspace.root)]
@@ -222,11 +227,30 @@ def find_workspace_leftovers(workspace: LoadedWorkspace, store: MetadataStore) -
         with suppress(DaybookError):
             staged += find_staged_leftovers((), [definition.model], live, workspace.root)
     # Others may write to the same places, and their runs are not known here.
-    with store.read() as transaction:
-        known = transaction.retention.run_ids()
-    ours = [litter for litter in staged if litter.run_id in known]
+    ours = [litter for litter in staged if litter.run_id in before.tokens]
     own_state = [*find_landing_leftovers(f"{state}/landing", live), *_staging_of_dead_runs(state, live)]
-    return tuple({litter.key: litter for litter in (*ours, *own_state)}.values())
+    # A run may have begun, or been continued, while folders were searched; what it stages is no leftover.
+    after = _RunsNow.read(store)
+    at_rest = [litter for litter in (*ours, *own_state) if before.is_at_rest(litter.run_id, after)]
+    return tuple({litter.key: litter for litter in at_rest}.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _RunsNow:
+    """Every run with the token of its last attempt, and those that live."""
+
+    tokens: Mapping[str, int]
+    live: frozenset[str]
+
+    @classmethod
+    def read(cls, store: MetadataStore) -> "_RunsNow":
+        with store.read() as transaction:
+            return cls(transaction.retention.run_tokens(), frozenset(run.id for run in _live_runs(transaction)))
+
+    def is_at_rest(self, run_id: str, later: "_RunsNow") -> bool:
+        """Whether nothing has executed a run between two looks at the store."""
+        is_live = run_id in self.live or run_id in later.live
+        return not is_live and self.tokens.get(run_id) == later.tokens.get(run_id)
 
 
 def remove_workspace_leftovers(workspace: LoadedWorkspace, litter: tuple[Leftover, ...]) -> None:
@@ -257,7 +281,7 @@ def _outermost_folders(folders: Collection[str | None]) -> list[str]:
     return found
 
 
-def _staging_of_dead_runs(state: str, live: set[str]) -> Iterator[Leftover]:
+def _staging_of_dead_runs(state: str, live: Collection[str]) -> Iterator[Leftover]:
     folder = Path(state) / "staging"
     if is_remote(state) or not folder.is_dir():
         return
@@ -297,7 +321,7 @@ def collect_garbage(
         registered = transaction.retention.kept_versions(versions)
         read = transaction.retention.inputs_read()
         tables = transaction.retention.versioned_tables()
-        known = transaction.retention.run_ids()
+        known = frozenset(transaction.retention.run_tokens())
         if not is_dry_run:
             transaction.retention.mark_expired(versions, now=now)
             transaction.retention.forget_runs(run.id for run in runs)
@@ -322,8 +346,11 @@ def collect_garbage(
         files += format_named(format_).vacuum(request)
     if not is_dry_run:
         for folder in landings:
-            if not live_runs(environment.store):
-                remove_folder(folder)
+            with environment.store.write() as transaction:
+                # A run that began now could read a landing that is about to go.
+                transaction.runs.hold_back_starts()
+                if not _live_runs(transaction):
+                    remove_folder(folder)
     size = sum(file.size for file in files)
     return CollectedGarbage(tuple(forgotten), versions, landings, tuple(file.path for file in files), size)
 

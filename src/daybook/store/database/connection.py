@@ -109,7 +109,7 @@ def _translate_database_errors(address: StoreAddress) -> Iterator[None]:
     except OperationalError as error:
         if isinstance(error.orig, sqlite3.Error) and is_damage(error.orig):
             raise storage_error(error.orig, address) from error
-        if "database is locked" in str(error.orig):
+        if (getattr(error.orig, "sqlite_errorcode", None) or 0) & 0xFF == sqlite3.SQLITE_BUSY:
             raise DaybookError("STORE_006", place=str(address), seconds=BUSY_SECONDS) from error
         if is_disk_full(error.orig, address):
             raise DaybookError("STORE_047", place=str(address), reason=_first_line(error)) from error
@@ -209,11 +209,24 @@ def list_backups(store: Path) -> tuple[Path, ...]:
     return tuple(sorted(folder.glob("*.db"), reverse=True)) if folder.is_dir() else ()
 
 
+<<<<<<< HEAD
 def find_damage(store: Path) -> str | None:
     """What is wrong with the file of a store, by SQLite's own check and by the tables it must have; None if nothing.
 
     A store of an older or newer Daybook has other tables; it is not damaged.
     """
+=======
+@dataclass(frozen=True, slots=True)
+class StoreDamage:
+    """What is wrong with the file of a store; `is_older` when it only lacks tables, as backups of older stores do."""
+
+    reason: str
+    is_older: bool = False
+
+
+def find_damage(store: Path) -> StoreDamage | None:
+    """What is wrong with the file of a store, by SQLite's own check and by the tables it must have; None if nothing."""
+>>>>>>> cf9e054 (Let no run begin while a landing is removed, leave what begins during a search alone, and tell damage by its kind)
     try:
         with closing(_open(store)) as connection:
             found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(10)")]
@@ -222,11 +235,17 @@ def find_damage(store: Path) -> str | None:
             query = "SELECT version_num FROM alembic_version"
             schemas = {str(row[0]) for row in connection.execute(query)} if has_schema else set()
     except sqlite3.Error as failure:
-        return str(failure)
+        return StoreDamage(str(failure))
     if found != ["ok"]:
+<<<<<<< HEAD
         return "; ".join(found[:_MAX_NAMED_PROBLEMS])
     missing = sorted({"alembic_version", *METADATA.tables} - tables) if schemas <= {SCHEMA} else []
     return f"it lacks the table {missing[0]}" if missing else None
+=======
+        return StoreDamage("; ".join(found[:_MAX_NAMED_PROBLEMS]))
+    missing = sorted({"alembic_version", *METADATA.tables} - tables)
+    return StoreDamage(f"it lacks the table {missing[0]}", is_older=True) if missing else None
+>>>>>>> cf9e054 (Let no run begin while a landing is removed, leave what begins during a search alone, and tell damage by its kind)
 
 
 def mark_as_copy(connection: sqlite3.Connection) -> None:
@@ -278,8 +297,7 @@ def _copy(source: sqlite3.Connection, fresh: Path, backup: Path, store: Path) ->
 
 def restore_backup(store: Path) -> RestoredStore:
     """Replace a damaged store by the newest sound backup; the damaged file is kept beside it."""
-    damage = find_damage(store) if store.exists() and store.stat().st_size else "it is empty"
-    if damage is None:
+    if store.exists() and store.stat().st_size and find_damage(store) is None:
         raise DaybookError("STORE_043", place=str(store))
     sound = next((backup for backup in list_backups(store) if find_damage(backup) is None), None)
     if sound is None:
@@ -300,5 +318,13 @@ def restore_backup(store: Path) -> RestoredStore:
     return RestoredStore(sound, damaged)
 
 
+<<<<<<< HEAD
+=======
+def _is_sound(backup: Path) -> bool:
+    damage = find_damage(backup)
+    return damage is None or damage.is_older
+
+
+>>>>>>> cf9e054 (Let no run begin while a landing is removed, leave what begins during a search alone, and tell damage by its kind)
 def _open(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(path, timeout=60)

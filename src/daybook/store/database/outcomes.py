@@ -315,9 +315,9 @@ class RetentionQueries:
         )
         return tuple(to_run_record(row) for row in self._connection.execute(query))
 
-    def run_ids(self) -> frozenset[str]:
-        """Every run that is known."""
-        return frozenset(self._connection.execute(select(RUN.c.id)).scalars())
+    def run_tokens(self) -> dict[str, int]:
+        """Every run that is known, with the token of its last attempt."""
+        return {row.id: row.token for row in self._connection.execute(select(RUN.c.id, RUN.c.token))}
 
     def forget_runs(self, run_ids: Iterable[str]) -> None:
         """Remove runs with their snapshots, results and commits."""

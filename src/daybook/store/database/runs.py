@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, insert, literal, select, tuple_, update
+from sqlalchemy import Connection, Row, func, insert, literal, select, text, tuple_, update
 
 from daybook.errors import DaybookError
 from daybook.errors.error import did_you_mean
@@ -157,6 +157,12 @@ class Runs:
         self._connection.execute(insert(RUN).values(row))
         self._connection.execute(insert(RUN_SNAPSHOT).values(run_id=run_id, body=snapshot))
         return Lease(run_id, project_id, period, token, expires_at)
+
+    def hold_back_starts(self) -> None:
+        """Let runs that are about to begin wait for the end of this transaction."""
+        # A transaction of SQLite that writes is alone from its beginning.
+        if self._connection.dialect.name == "postgresql":
+            self._connection.execute(text("LOCK TABLE run IN SHARE ROW EXCLUSIVE MODE"))
 
     def resume(
         self,

@@ -1,0 +1,62 @@
+"""Runs that begin while `doctor` and `gc` look for what may go."""
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daybook.io.format import find_landing_leftovers
+from daybook.model.settings import RetentionSettings
+from daybook.runs import maintenance
+from daybook.runs.attempt.execution import prepare_runs
+from daybook.runs.attempt.start import RunRequest, start_run
+from daybook.runs.maintenance import collect_garbage, find_workspace_leftovers
+from tests.workspaces import Folder, no_session, to_table
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    made = Folder.new(tmp_path / "w", no_session)
+    made.project(to_table())
+    made.apply()
+    return made
+
+
+def test_no_run_begins_while_a_landing_is_removed(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    landing = folder.root / ".daybook/landing/files/unused"
+    landing.mkdir(parents=True)
+    removed: list[str] = []
+
+    def remove(uri: str) -> None:
+        other = sqlite3.connect(folder.root / ".daybook/store.db", timeout=0, isolation_level=None)
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            other.execute("BEGIN IMMEDIATE")
+        other.close()
+        removed.append(uri)
+
+    monkeypatch.setattr(maintenance, "remove_folder", remove)
+    with folder.around() as around:
+        collected = collect_garbage(around, RetentionSettings())
+    assert collected.landings == tuple(removed) == (str(landing),)
+
+
+def test_what_a_run_stages_that_began_during_the_search_is_no_leftover(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = folder.load()
+    begun: list[str] = []
+    search = find_landing_leftovers
+
+    with folder.around(workspace) as around:
+        (prepared,) = prepare_runs(workspace, around, RunRequest("p", "2026-01"))
+
+        def search_while_a_run_begins(*arguments: Any) -> Any:
+            lease = start_run(around.store, prepared)
+            (folder.root / f".daybook/staging/{lease.run_id}.{lease.token}").mkdir(parents=True)
+            begun.append(lease.run_id)
+            return search(*arguments)
+
+        monkeypatch.setattr(maintenance, "find_landing_leftovers", search_while_a_run_begins)
+        assert find_workspace_leftovers(workspace, around.store) == ()
+    assert len(begun) == 1
