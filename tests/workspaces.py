@@ -13,8 +13,9 @@ import yaml
 from deltalake import DeltaTable
 
 from daybook.definitions.loading import LoadedWorkspace, load_workspace
-from daybook.runs.attempt.execution import retry, run
-from daybook.runs.attempt.request import RunRequest
+from daybook.resolve.project_files import CheckedFiles
+from daybook.runs.attempt.execution import retry
+from daybook.runs.attempt.request import RunRequest, check_request
 from daybook.runs.environment import RunEnvironment, SessionProvider, open_run_environment
 from daybook.runs.explain.levels import NumberExplanation, OperationExplanation, RowsQuestion, explain, explain_number
 from daybook.runs.lifecycle.activation import activate
@@ -24,6 +25,7 @@ from daybook.runs.result import RunResult
 from daybook.runs.snapshot import RunSnapshot, snapshot_from_json
 from daybook.store.database.periods import Slices
 from daybook.store.records import RunRecord
+from daybook.workspace.execution import run_periods
 
 ORDERS = [
     {"order_id": "O-1", "region": "EMEA", "amount": "100.00", "_period": "2026-01"},
@@ -60,6 +62,12 @@ def dump(definition: dict[str, Any]) -> str:
 def no_session() -> NoReturn:
     """For workspaces of commands, which start a session of their own."""
     raise AssertionError("the command has its own")
+
+
+def run_files(workspace: LoadedWorkspace, around: RunEnvironment, request: RunRequest) -> list[RunResult]:
+    """Run a project as the product does."""
+    files = CheckedFiles(workspace)
+    return list(run_periods(files, around, check_request(files, request)))
 
 
 @dataclass
@@ -121,7 +129,7 @@ class Folder:
     def runs(self, period: str, project: str = "p", **wish: Any) -> list[RunResult]:
         workspace = self.load()
         with self.around(workspace) as around:
-            return list(run(workspace, around, RunRequest(project, period, **wish)))
+            return run_files(workspace, around, RunRequest(project, period, **wish))
 
     def run(self, period: str = "2026-01", project: str = "p", **wish: Any) -> RunResult:
         (result,) = self.runs(period, project, **wish)

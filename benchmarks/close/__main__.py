@@ -26,11 +26,11 @@ from daybook.definitions.loading import load_workspace
 from daybook.engine.java.connect import is_connect
 from daybook.engine.java.session import start_session, stop_session
 from daybook.model.settings import EngineSettings
-from daybook.runs.attempt.execution import run
 from daybook.runs.attempt.request import RunRequest
 from daybook.runs.environment import open_run_environment
 from daybook.workspace.lifecycle import apply_changes
 from daybook.workspace.open_workspace import open_workspace
+from tests.workspaces import run_files
 
 Contender = Callable[[Path], None]
 
@@ -43,7 +43,7 @@ def contenders(spark: SparkSession, ledger: Path, names: list[str]) -> dict[str,
     def daybook(out: Path) -> None:
         workspace = load_workspace(out.parent / f"{out.name}-workspace")
         with open_run_environment(workspace, lambda: spark) as around:
-            list(run(workspace, around, RunRequest("close", "2026")))
+            run_files(workspace, around, RunRequest("close", "2026"))
 
     every: dict[str, Contender] = {
         "daybook": daybook,

@@ -177,7 +177,7 @@ def _check_store(workspace: LoadedWorkspace) -> str:
         if not isinstance(address, EmbeddedStore):
             return str(address)
         if (damage := find_damage(address.path)) is not None:
-            raise DaybookError("STORE_041", place=str(address), reason=damage.reason)
+            raise DaybookError("STORE_041", place=str(address), reason=damage)
         backups = list_backups(address.path)
         return f"{address}, {len(backups)} backup{'' if len(backups) == 1 else 's'}"
 

@@ -1,7 +1,7 @@
 """Runs a project, dry-runs it, retries, replays or explains a run."""
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated
 
@@ -15,7 +15,7 @@ from daybook.model.json_fields import Hidden, Notices, OneError, named
 from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt.execution import execute_run, retry
 from daybook.runs.attempt.prepare import PreparedRun, check_runs, prepare_runs
-from daybook.runs.attempt.request import RunRequest, check_request
+from daybook.runs.attempt.request import CheckedRequest, RunRequest, check_request
 from daybook.runs.environment import RunEnvironment, open_run_environment, workspace_with_store_copy
 from daybook.runs.explain import levels
 from daybook.runs.explain.levels import NumberExplanation, OperationExplanation, RowsQuestion, explain
@@ -109,24 +109,31 @@ def run_project(
     Warnings about the text of an active project were shown when it was activated; the listener need not hear them
     again. The result has all of them.
     """
-    definitions = workspace.read_definitions()
-    files = CheckedFiles(definitions)
+    files = CheckedFiles(workspace.read_definitions())
     checked = check_request(files, request)
-    upstream = _upstream_projects(definitions, checked.definition.id)
     completed: list[RunResult] = []
     with workspace.open_run_environment(listener) as environment:
         try:
-            for prepared in prepare_runs(environment, checked):
-                environment.begin_session(prepared.snapshot)
-                prepared = _with_stale_inputs(files, environment, prepared, request, upstream)
-                known = () if hears_known_notices or prepared.snapshot.settings.is_draft else prepared.plan.notices
-                listening = replace(environment, listener=ListenerWithout(known, environment.listener))
-                completed.append(execute_run(listening, prepared))
+            # What completed before a failure is kept.
+            completed.extend(run_periods(files, environment, checked, hears_known_notices=hears_known_notices))
         except (RunFailedError, DaybookError) as failure:
             if isinstance(failure, DaybookError) and not completed:
                 raise
             return RangeResult(tuple(completed), failure)
     return RangeResult(tuple(completed))
+
+
+def run_periods(
+    files: CheckedFiles, environment: RunEnvironment, checked: CheckedRequest, *, hears_known_notices: bool = True
+) -> Iterator[RunResult]:
+    """One result per period, in order; the first failure ends the range."""
+    upstream = _upstream_projects(files.workspace, checked.definition.id)
+    for prepared in prepare_runs(environment, checked):
+        environment.begin_session(prepared.snapshot)
+        prepared = _with_stale_inputs(files, environment, prepared, checked.request, upstream)
+        repeated = () if hears_known_notices or prepared.snapshot.settings.is_draft else prepared.plan.notices
+        listening = replace(environment, listener=ListenerWithout(repeated, environment.listener))
+        yield execute_run(listening, prepared)
 
 
 def _upstream_projects(definitions: LoadedWorkspace, project_id: str) -> frozenset[str]:
@@ -172,7 +179,7 @@ def dry_run_project(workspace: OpenedWorkspace, request: RunRequest) -> tuple[Dr
     checked = check_request(CheckedFiles(definitions), request)
     with (
         workspace_with_store_copy(definitions) as copied,
-        open_run_environment(copied, workspace.session, clock=workspace.clock) as environment,
+        open_run_environment(copied, workspace.session, clock=workspace.clock, user=workspace.user) as environment,
     ):
         return tuple(map(_dry_run, check_runs(environment, checked)))
 

@@ -94,7 +94,7 @@ def preview_project(workspace: OpenedWorkspace, request: RunRequest, *, rows: in
     checked = check_request(CheckedFiles(definitions), wanted)
     with (
         workspace_with_store_copy(definitions) as copied,
-        open_run_environment(copied, workspace.session, clock=workspace.clock) as environment,
+        open_run_environment(copied, workspace.session, clock=workspace.clock, user=workspace.user) as environment,
         tempfile.TemporaryDirectory(prefix="daybook-preview-") as scratch,
     ):
         prepared = next(check_runs(environment, checked))

@@ -24,13 +24,13 @@ from daybook.engine.java.session import start_session, stop_session
 from daybook.io.registry import writer_for
 from daybook.io.target import Target
 from daybook.io.writer import StagedOutput
-from daybook.runs.attempt.execution import run
 from daybook.runs.attempt.request import RunRequest
 from daybook.runs.environment import open_run_environment
 from daybook.runs.listener import RunListener
 from daybook.runs.result import RunFailedError
 from tests.faults.runs.dying import dying_at
 from tests.spark.local_files import leave_modes_to_umask
+from tests.workspaces import run_files
 
 # Every row takes a moment, so that what never ends does not keep the machine busy.
 NEVER = "reflect('java.lang.Thread', 'sleep', CAST(10 + id - id AS BIGINT)) = 'done'"
@@ -79,7 +79,7 @@ def execute(root: Path, session: object) -> None:
     workspace = load_workspace(root)
     try:
         with open_run_environment(workspace, lambda: session, Telling()) as around:  # type: ignore[arg-type, return-value]
-            list(run(workspace, around, RunRequest("p", "2026-01")))
+            run_files(workspace, around, RunRequest("p", "2026-01"))
         say("ended", "completed")
     except RunFailedError as failed:
         say("ended", failed.status, failed.error.code)

@@ -11,7 +11,6 @@ from daybook.compare.bridge import BridgeRequest, bridge
 from daybook.compare.diff import DiffRequest, diff
 from daybook.compare.result import BridgeResult, RepeatedRowKeys, RowCounts
 from daybook.errors import DaybookError
-from daybook.runs.attempt.execution import run
 from daybook.runs.attempt.request import RunRequest
 from daybook.runs.environment import open_run_environment
 from tests.spark.compare.journals import (
@@ -27,7 +26,7 @@ from tests.spark.compare.journals import (
     shares,
     totals,
 )
-from tests.workspaces import ORDERS, Folder, assign, to_path, to_table
+from tests.workspaces import ORDERS, Folder, assign, run_files, to_path, to_table
 
 
 def ask(folder: Folder, a: str, b: str, measure: str, **wish: Any) -> BridgeResult:
@@ -142,7 +141,7 @@ def test_the_time_of_the_run_is_a_cause_where_an_expression_asks_for_it(ledger: 
         workspace = folder.load()
         now = datetime.datetime(2026, 2, day, tzinfo=datetime.UTC)
         with open_run_environment(workspace, folder.session, clock=lambda now=now: now) as around:  # type: ignore[misc]
-            runs += [each.run_id for each in run(workspace, around, RunRequest("p", "2026-01"))]
+            runs += [each.run_id for each in run_files(workspace, around, RunRequest("p", "2026-01"))]
 
     found = ledger.bridge(*runs)
 

@@ -8,11 +8,11 @@ from pyspark.sql import SparkSession
 
 from daybook.definitions.loading import load_workspace
 from daybook.demo.data_files import Template, write_workspace
-from daybook.runs.attempt.execution import run
 from daybook.runs.attempt.request import RunRequest
 from daybook.runs.environment import open_run_environment
 from daybook.scenarios.load_scenario import find_scenarios
 from daybook.scenarios.run_scenarios import run_scenario_file
+from tests.workspaces import run_files
 
 # By hand from data/orders.csv: fees are three percent of each order, rounded to the cent.
 JANUARY = """\
@@ -28,7 +28,7 @@ def test_the_starter_runs(spark: SparkSession, tmp_path: Path) -> None:
     write_workspace("starter", tmp_path)
     workspace = load_workspace(tmp_path)
     with open_run_environment(workspace, lambda: spark) as around:
-        (result,) = run(workspace, around, RunRequest("monthly-sales", "2026-01"))
+        (result,) = run_files(workspace, around, RunRequest("monthly-sales", "2026-01"))
     assert result.notices == ()
     assert (tmp_path / "out" / "sales-2026-01.csv").read_text(encoding="utf-8") == JANUARY
 

@@ -1,11 +1,16 @@
 """A dry run tells what is not there to be read, without Spark."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from daybook.errors import DaybookError, flatten
-from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.prepare import PreparedRun
+from daybook.runs.attempt.request import CheckedRequest, RunRequest
+from daybook.runs.environment import RunEnvironment
+from daybook.workspace.execution import dry_run_project
+from daybook.workspace.open_workspace import open_workspace
 from tests.prepared_runs import check_runs
 from tests.unit.runs.prepared import new_folder
 from tests.workspaces import COLUMNS, Folder, to_table
@@ -52,3 +57,18 @@ def test_missing_data_of_a_join_names_operation_alias_and_dataset(tmp_path: Path
     assert refused.value.message == "Operation 1 cannot load dataset rates of join r"
     (cause,) = refused.value.causes
     assert str(cause.parameters["location"]).endswith("data/rates_01.csv")
+
+
+def test_it_is_done_under_the_name_of_who_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A draft reads what drafts of its user have written, so a dry run must know who that is."""
+    folder = new_folder(tmp_path)
+    folder.project(to_table())
+    users: list[str | None] = []
+
+    def noting(environment: RunEnvironment, checked: CheckedRequest) -> tuple[PreparedRun, ...]:
+        users.append(environment.user)
+        return ()
+
+    monkeypatch.setattr("daybook.workspace.execution.check_runs", noting)
+    dry_run_project(replace(open_workspace(folder.root), user="controller"), WISH)
+    assert users == ["controller"]

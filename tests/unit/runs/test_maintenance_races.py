@@ -8,9 +8,11 @@ import pytest
 
 from daybook.io.format import find_landing_leftovers
 from daybook.model.settings import RetentionSettings
+from daybook.resolve.project_files import CheckedFiles
 from daybook.runs import maintenance
-from daybook.runs.attempt.execution import prepare_runs
-from daybook.runs.attempt.start import RunRequest, start_run
+from daybook.runs.attempt.prepare import prepare_runs
+from daybook.runs.attempt.request import RunRequest, check_request
+from daybook.runs.attempt.start import start_run
 from daybook.runs.maintenance import collect_garbage, find_workspace_leftovers
 from tests.workspaces import Folder, no_session, to_table
 
@@ -49,7 +51,7 @@ def test_what_a_run_stages_that_began_during_the_search_is_no_leftover(
     search = find_landing_leftovers
 
     with folder.around(workspace) as around:
-        (prepared,) = prepare_runs(workspace, around, RunRequest("p", "2026-01"))
+        (prepared,) = prepare_runs(around, check_request(CheckedFiles(workspace), RunRequest("p", "2026-01")))
 
         def search_while_a_run_begins(*arguments: Any) -> Any:
             lease = start_run(around.store, prepared)

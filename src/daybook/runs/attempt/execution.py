@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,9 @@ from daybook.io.read_source import ReadSource
 from daybook.io.registry import writer_for
 from daybook.io.writer import CheckedTarget, StagedOutput, Writer, check_schema_change
 from daybook.plan.steps import Plan
-from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt.lease import CODE_CANCELLED, LeaseKeeper, stop_on_signals
-from daybook.runs.attempt.prepare import PreparedRun, prepare_runs, restore_run
+from daybook.runs.attempt.prepare import PreparedRun, restore_run
 from daybook.runs.attempt.recorder import CompletedRun, EarlierAttempts, RunRecorder
-from daybook.runs.attempt.request import RunRequest, check_request
 from daybook.runs.attempt.start import start_run
 from daybook.runs.environment import RunEnvironment, remove_folder
 from daybook.runs.openlineage import RunEvents
@@ -331,12 +329,6 @@ def _build_result(snapshot: RunSnapshot, ended: CompletedRun, execution: Executi
         accepted=execution.prepared.plan.accepted + execution.accepted,
         own_as_of=snapshot.own_as_of,
     )
-
-
-def run(workspace: LoadedWorkspace, environment: RunEnvironment, request: RunRequest) -> Iterator[RunResult]:
-    """One result per period, in order; the first failure ends the range."""
-    for prepared in prepare_runs(environment, check_request(CheckedFiles(workspace), request)):
-        yield execute_run(environment, prepared)
 
 
 def execute_run(environment: RunEnvironment, prepared: PreparedRun) -> RunResult:

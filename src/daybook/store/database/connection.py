@@ -209,24 +209,11 @@ def list_backups(store: Path) -> tuple[Path, ...]:
     return tuple(sorted(folder.glob("*.db"), reverse=True)) if folder.is_dir() else ()
 
 
-<<<<<<< HEAD
 def find_damage(store: Path) -> str | None:
     """What is wrong with the file of a store, by SQLite's own check and by the tables it must have; None if nothing.
 
     A store of an older or newer Daybook has other tables; it is not damaged.
     """
-=======
-@dataclass(frozen=True, slots=True)
-class StoreDamage:
-    """What is wrong with the file of a store; `is_older` when it only lacks tables, as backups of older stores do."""
-
-    reason: str
-    is_older: bool = False
-
-
-def find_damage(store: Path) -> StoreDamage | None:
-    """What is wrong with the file of a store, by SQLite's own check and by the tables it must have; None if nothing."""
->>>>>>> cf9e054 (Let no run begin while a landing is removed, leave what begins during a search alone, and tell damage by its kind)
     try:
         with closing(_open(store)) as connection:
             found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(10)")]
@@ -235,17 +222,11 @@ def find_damage(store: Path) -> StoreDamage | None:
             query = "SELECT version_num FROM alembic_version"
             schemas = {str(row[0]) for row in connection.execute(query)} if has_schema else set()
     except sqlite3.Error as failure:
-        return StoreDamage(str(failure))
+        return str(failure)
     if found != ["ok"]:
-<<<<<<< HEAD
         return "; ".join(found[:_MAX_NAMED_PROBLEMS])
     missing = sorted({"alembic_version", *METADATA.tables} - tables) if schemas <= {SCHEMA} else []
     return f"it lacks the table {missing[0]}" if missing else None
-=======
-        return StoreDamage("; ".join(found[:_MAX_NAMED_PROBLEMS]))
-    missing = sorted({"alembic_version", *METADATA.tables} - tables)
-    return StoreDamage(f"it lacks the table {missing[0]}", is_older=True) if missing else None
->>>>>>> cf9e054 (Let no run begin while a landing is removed, leave what begins during a search alone, and tell damage by its kind)
 
 
 def mark_as_copy(connection: sqlite3.Connection) -> None:
@@ -297,7 +278,8 @@ def _copy(source: sqlite3.Connection, fresh: Path, backup: Path, store: Path) ->
 
 def restore_backup(store: Path) -> RestoredStore:
     """Replace a damaged store by the newest sound backup; the damaged file is kept beside it."""
-    if store.exists() and store.stat().st_size and find_damage(store) is None:
+    damage = find_damage(store) if store.exists() and store.stat().st_size else "it is empty"
+    if damage is None:
         raise DaybookError("STORE_043", place=str(store))
     sound = next((backup for backup in list_backups(store) if find_damage(backup) is None), None)
     if sound is None:
@@ -318,13 +300,5 @@ def restore_backup(store: Path) -> RestoredStore:
     return RestoredStore(sound, damaged)
 
 
-<<<<<<< HEAD
-=======
-def _is_sound(backup: Path) -> bool:
-    damage = find_damage(backup)
-    return damage is None or damage.is_older
-
-
->>>>>>> cf9e054 (Let no run begin while a landing is removed, leave what begins during a search alone, and tell damage by its kind)
 def _open(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(path, timeout=60)
