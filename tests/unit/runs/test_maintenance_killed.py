@@ -40,7 +40,7 @@ def landing(folder: Folder, run_id: str) -> Path:
 
 def run_ids(folder: Folder) -> frozenset[str]:
     with open_store(STORE, root=folder.root) as store, store.read() as transaction:
-        return transaction.retention.run_ids()
+        return frozenset(transaction.retention.run_tokens())
 
 
 # The statements, or the removals of folders, before which a process is killed.
