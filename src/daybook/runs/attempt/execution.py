@@ -9,7 +9,6 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from daybook.definitions.loading import LoadedWorkspace
 from daybook.engine.context import even_splits
 from daybook.engine.counters import GroupCounts
 from daybook.engine.java.session import session_failure
