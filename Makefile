@@ -16,7 +16,7 @@ demo: ## run a month-end close on generated data, then build its quarter
 	@$(RUN)/daybook demo build/daybook-demo
 
 # What is not imported need not be collected: half of the folders have nothing for the other half's markers.
-PYTEST := tools/in_memory $(RUN)/python -m pytest --dist worksteal -q --skipped-to build/skipped-tests $(PYTEST_FLAGS)
+PYTEST := tools/in_memory $(RUN)/python -m pytest --dist worksteal -q --skipped-to=build/skipped-tests $(PYTEST_FLAGS)
 # Two more than cores: they often wait for processes that start and end, for servers and disks.
 WORKERS_WITH_JAVA := $(shell expr $(CORES) + 2)
 WITHOUT_JAVA := -m "not spark and not slow" $(addprefix --ignore=tests/,spark e2e faults cluster)
