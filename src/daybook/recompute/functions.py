@@ -99,7 +99,8 @@ def nullif(arguments: Arguments) -> ColumnType:
     if value.digits is not None and isinstance(other.type, DecimalType):
         return DecimalType(value.digits, 0)
     written = value.operand if isinstance(value, Negation) else value
-    return FLOAT if other.type == FLOAT and isinstance(written, Literal) and is_numeric(value.type) else value.type
+    is_written = isinstance(written, Literal) and written.is_written
+    return FLOAT if other.type == FLOAT and is_written and is_numeric(value.type) else value.type
 
 
 def first_number(arguments: Arguments) -> ColumnType:

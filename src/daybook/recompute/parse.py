@@ -159,7 +159,7 @@ class Parser:
         if not self._accept("-"):
             return self._atom()
         operand = self._sign()
-        if isinstance(operand, Literal) and isinstance(operand.literal, int | Decimal):
+        if isinstance(operand, Literal) and operand.is_written and isinstance(operand.literal, int | Decimal):
             value = -operand.literal if isinstance(operand.literal, int) else operand.literal.copy_negate()
             return Literal(value, type_of_literal(value), f"-{operand.text}")
         return Negation(operand)

@@ -194,7 +194,7 @@ def run_constants(project: Project, facts: RunFacts) -> dict[str, Literal]:
         "TODAY": (facts.timestamp.date(), DATE),
         **parameters,
     }
-    return {name: Literal(value, type_, name) for name, (value, type_) in values.items()}
+    return {name: Literal(value, type_, name, is_written=False) for name, (value, type_) in values.items()}
 
 
 def _in_type(value: Value, type_: ColumnType) -> Value:

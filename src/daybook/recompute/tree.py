@@ -124,9 +124,12 @@ class Column(Node):
 
 @dataclass(frozen=True)
 class Literal(Node):
+    """A value that is written out, or one that the run has: only the first counts by its digits beside decimals."""
+
     literal: Value
     literal_type: ColumnType
     text: str
+    is_written: bool = True
 
     @property
     def precedence(self) -> int:  # type: ignore[override]
@@ -138,7 +141,7 @@ class Literal(Node):
 
     @property
     def digits(self) -> int | None:
-        if isinstance(self.literal, int) and self.literal_type == INTEGER:
+        if self.is_written and isinstance(self.literal, int) and self.literal_type == INTEGER:
             return len(str(abs(self.literal)))
         return None
 

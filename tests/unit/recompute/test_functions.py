@@ -58,12 +58,17 @@ COLUMNS: dict[str, ColumnType] = {"n": INTEGER, "d": DecimalType(12, 2), "f": FL
         ("NULL", NULL),
         ("d + 1", DecimalType(13, 2)),
         ("n / n", DecimalType(38, 19)),
+        ("1 / d", DecimalType(16, 13)),
+        # A parameter may have any value, whatever it is in this run.
+        ("param.times / d", DecimalType(35, 13)),
+        ("-param.times", INTEGER),
         ("9223372036854775808", DecimalType(19, 0)),
         ("d = NULL", BOOLEAN),
     ],
 )
 def test_types(text: str, expected: ColumnType) -> None:
-    assert parse(text, Names(COLUMNS)).type == expected
+    times = {"param.times": Literal(2, INTEGER, "param.times", is_written=False)}
+    assert parse(text, Names(COLUMNS, constants=times)).type == expected
 
 
 @pytest.mark.parametrize(
