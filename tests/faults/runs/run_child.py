@@ -3,7 +3,8 @@
 Each line of standard input is a command, answered by lines on standard output:
 `run` executes the project, `die POINT FORMAT` kills the process when an output of the format gets there,
 `endless FORMAT` lets Spark work for ever on outputs of the format, `finite` ends that,
-`limit BYTES` lets no file of Java grow beyond that.
+`limit BYTES` lets no file of Java grow beyond that, `retry ID` continues a run,
+`count URL TABLE` counts the rows of a table through JDBC.
 """
 
 import os
@@ -24,11 +25,13 @@ from daybook.engine.java.session import start_session, stop_session
 from daybook.io.registry import writer_for
 from daybook.io.target import Target
 from daybook.io.writer import StagedOutput
+from daybook.runs.attempt.execution import retry
 from daybook.runs.attempt.request import RunRequest
 from daybook.runs.environment import open_run_environment
 from daybook.runs.listener import RunListener
 from daybook.runs.result import RunFailedError
 from tests.faults.runs.dying import dying_at
+from tests.spark.io.cases import DERBY
 from tests.spark.local_files import leave_modes_to_umask
 from tests.workspaces import run_files
 
@@ -75,11 +78,14 @@ class Telling(RunListener):
         say("stage", text)
 
 
-def execute(root: Path, session: object) -> None:
+def execute(root: Path, session: object, retried: str | None = None) -> None:
     workspace = load_workspace(root)
     try:
         with open_run_environment(workspace, lambda: session, Telling()) as around:  # type: ignore[arg-type, return-value]
-            run_files(workspace, around, RunRequest("p", "2026-01"))
+            if retried is not None:
+                retry(around, retried)
+            else:
+                run_files(workspace, around, RunRequest("p", "2026-01"))
         say("ended", "completed")
     except RunFailedError as failed:
         say("ended", failed.status, failed.error.code)
@@ -103,6 +109,11 @@ def main() -> None:
                     limit_files(session, int(size))
                 case ["run"]:
                     execute(root, session)
+                case ["retry", run_id]:
+                    execute(root, session, run_id)
+                case ["count", url, table]:
+                    rows = session.read.format("jdbc").options(url=url, driver=DERBY, dbtable=table).load()
+                    say("counted", str(rows.count()))
                 case _:
                     break
     stop_session(session, quick=True)
