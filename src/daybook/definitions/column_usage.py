@@ -37,10 +37,10 @@ def mark_pinned_usage(project: Project, uses: Iterable[tuple[int, str, str]]) ->
 
     An operation uses the columns of the input and of its own joins and sources.
     """
-    known = tuple(dataset_references(project))
+    references = tuple(dataset_references(project))
     usage = []
     for seq, dataset_id, column in uses:
-        meant = [item for item in known if item.dataset_id == dataset_id and item.operation_seq in (0, seq)]
+        meant = [item for item in references if item.dataset_id == dataset_id and item.operation_seq in (0, seq)]
         is_pinned = bool(meant) and all(item.version is not None for item in meant)
         usage.append(StoredColumnUsage(seq, dataset_id, column, is_pinned))
     return tuple(usage)

@@ -10,7 +10,7 @@ def find_differences(declared: Dataset | View, written: Dataset) -> list[str]:
     if isinstance(declared, View):
         return ["it is a view, which reads another dataset"]
     types = {column.name: column.type for column in written.main_table.columns}
-    found = [
+    differences = [
         f"{column.name} is not written"
         if column.name not in types
         else f"{column.name} is {column.type} in the declaration and {types[column.name]} in the output"
@@ -19,11 +19,11 @@ def find_differences(declared: Dataset | View, written: Dataset) -> list[str]:
     ]
     mode = declared.main_table.temporal_mode
     if mode not in (None, "snapshot", written.main_table.temporal_mode):
-        found.append(f"its temporal_mode is {mode}, which the output does not keep")
+        differences.append(f"its temporal_mode is {mode}, which the output does not keep")
     location = declared.main_table.location
     if location is not None and not _is_same_location(location, written.main_table.location):
-        found.append("it has another location")
-    return found
+        differences.append("it has another location")
+    return differences
 
 
 def fulfil_declaration(declared: Dataset, written: Dataset) -> Dataset:

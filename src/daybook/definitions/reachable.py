@@ -14,22 +14,26 @@ DefinitionKey = tuple[DefinitionKind, str]
 
 def reachable_definitions(workspace: LoadedWorkspace, *project_ids: str) -> tuple[Definition[Any], ...]:
     """The projects and every definition they lead to, default resolver included; unknown ids are left out."""
-    found = reached_keys(workspace, *project_ids)
-    return tuple(definition for definition in workspace.all() if (definition.kind, definition.id) in found)
+    reached = reached_keys(workspace, *project_ids)
+    return tuple(definition for definition in workspace.all() if (definition.kind, definition.id) in reached)
 
 
 def reached_keys(workspace: LoadedWorkspace, *project_ids: str) -> set[DefinitionKey]:
     """What projects lead to, defined or not."""
-    found: set[DefinitionKey] = set()
+    reached: set[DefinitionKey] = set()
     waiting: list[DefinitionKey] = [("project", project_id) for project_id in project_ids]
-    waiting += [("resolver", one.id) for one in workspace.definitions["resolver"].values() if one.model.is_default]
+    waiting += [
+        ("resolver", resolver.id)
+        for resolver in workspace.definitions["resolver"].values()
+        if resolver.model.is_default
+    ]
     while waiting:
         key = waiting.pop()
-        if key not in found:
-            found.add(key)
+        if key not in reached:
+            reached.add(key)
             definition = workspace.get(*key)
             waiting += _referenced_definitions(definition.model) if definition is not None else []
-    return found
+    return reached
 
 
 def _referenced_definitions(model: object) -> list[DefinitionKey]:

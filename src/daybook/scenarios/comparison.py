@@ -56,9 +56,9 @@ def _compare_in_order(
 ) -> ExpectationDifference | None:
     pairs = list(zip(expected, actual, strict=False))
     wrong = [
-        RowMismatch(row, found, _differing_columns(row, found, how))
-        for row, found in pairs
-        if _differing_columns(row, found, how)
+        RowMismatch(row, actual_row, _differing_columns(row, actual_row, how))
+        for row, actual_row in pairs
+        if _differing_columns(row, actual_row, how)
     ]
     missing = (*wrong, *(RowMismatch(row, None, tuple(row)) for row in expected[len(actual) :]))
     unexpected = tuple(actual[len(expected) :]) if how.match == "exact" else ()
@@ -72,7 +72,9 @@ def _compare_in_order(
 
 def _match_rows(expected: Rows, actual: Sequence[Row], how: Expectation) -> dict[int, int]:
     """Each expected row with an actual row of its own, as many as possible (augmenting paths)."""
-    fits = [[j for j, found in enumerate(actual) if not _differing_columns(row, found, how)] for row in expected]
+    fits = [
+        [j for j, actual_row in enumerate(actual) if not _differing_columns(row, actual_row, how)] for row in expected
+    ]
     owner: dict[int, int] = {}
 
     def assign(row: int, seen: set[int]) -> bool:
@@ -86,15 +88,15 @@ def _match_rows(expected: Rows, actual: Sequence[Row], how: Expectation) -> dict
 
     for row in range(len(expected)):
         assign(row, set())
-    return {row: found for found, row in owner.items()}
+    return {row: position for position, row in owner.items()}
 
 
 def _pair_nearest(missing: Sequence[Row], free: Sequence[Row], how: Expectation) -> dict[int, int]:
     """Each missing row with an actual row of its own, those most alike first."""
     apart = {
-        (i, j): len(_differing_columns(row, found, how))
+        (i, j): len(_differing_columns(row, actual_row, how))
         for i, row in enumerate(missing)
-        for j, found in enumerate(free)
+        for j, actual_row in enumerate(free)
     }
     paired: dict[int, int] = {}
     taken: set[int] = set()

@@ -110,8 +110,8 @@ class SparkScenarios:
                     group.verify()
                     if is_counting:
                         added = _adding_seqs(plan)
-                        for each in group.counts().operations:
-                            counts[each.seq] = each.added if each.seq in added else each.picked
+                        for operation in group.counts().operations:
+                            counts[operation.seq] = operation.added if operation.seq in added else operation.picked
         return ScenarioOutputs(tables, counts)
 
 
@@ -156,7 +156,10 @@ class QuickScenarios:
             computation = compute(plan.project, tables, run_facts(plan, as_of))
         outputs = {output.name.seq: _arrow_table(output.columns, output.rows) for output in computation.outputs}
         added = _adding_seqs(plan)
-        counts = {each.seq: each.added if each.seq in added else each.picked for each in computation.counts}
+        counts = {
+            operation.seq: operation.added if operation.seq in added else operation.picked
+            for operation in computation.counts
+        }
         return ScenarioOutputs(outputs, {**counts, **{seq: table.num_rows for seq, table in outputs.items()}})
 
 
@@ -239,15 +242,17 @@ class BothEngines:
             self.disagreements.append(EngineDisagreement(plan.project.id, spark="no error", quick=str(quick)))
             return
         for step in plan.outputs:
-            one, other = outputs.tables[step.seq], quick.tables[step.seq]
-            if one.column_names != other.column_names:
+            table, quick_table = outputs.tables[step.seq], quick.tables[step.seq]
+            if table.column_names != quick_table.column_names:
                 self.disagreements.append(
                     EngineDisagreement(
-                        step.operation_id, spark=", ".join(one.column_names), quick=", ".join(other.column_names)
+                        step.operation_id,
+                        spark=", ".join(table.column_names),
+                        quick=", ".join(quick_table.column_names),
                     )
                 )
                 continue
-            compared = compare_rows(one.column_names, _rows_of(one), _rows_of(other))
+            compared = compare_rows(table.column_names, _rows_of(table), _rows_of(quick_table))
             if compared.differences:
                 self.disagreements.append(EngineDisagreement(step.operation_id, compared.differences))
         for seq in sorted(outputs.counts.keys() & quick.counts.keys()):

@@ -54,7 +54,7 @@ def find_scenarios(paths: Iterable[Path], root: Path) -> Iterator[Path]:
         if path.is_file():
             yield path
         elif path.is_dir():
-            yield from sorted(each for each in path.rglob("*") if each.suffix in (".yaml", ".yml", ".json"))
+            yield from sorted(file for file in path.rglob("*") if file.suffix in (".yaml", ".yml", ".json"))
         else:
             raise DaybookError("MODEL_064", path=str(path))
 
@@ -111,14 +111,14 @@ def _parse_datasets(
     errors: list[DaybookError],
 ) -> Iterator[GivenDataset]:
     source = SourceMap(file.as_posix(), composed.shown, root)
-    given = root.get("datasets")
-    if not isinstance(given, ListNode) or not given.items:
+    entries = root.get("datasets")
+    if not isinstance(entries, ListNode) or not entries.items:
         errors.append(
             DaybookError("MODEL_070", span=source.span("datasets"), problem="datasets is a list, the input first")
         )
         return
     versions: dict[str, int] = {}
-    for index, item in enumerate(given.items):
+    for index, item in enumerate(entries.items):
         place = source.span("datasets", index)
         body = item.get("dataset") if isinstance(item, MappingNode) else None
         if body is None or not isinstance(item, MappingNode) or item.entries.keys() - DATASET_KEYS:
@@ -191,11 +191,11 @@ def _find_definition(
     if workspace is None:
         problem = f"{kind} {name} is named by its id, and there is no workspace around the scenario"
         raise DaybookError("MODEL_070", span=span, problem=problem)
-    found = workspace.get(kind, name)
-    if found is None:
+    definition = workspace.get(kind, name)
+    if definition is None:
         hint = did_you_mean(name, tuple(workspace.definitions[kind]))
         raise DaybookError("MODEL_070", span=span, problem=f"the workspace defines no {kind} {name}", hint=hint)
-    return found
+    return definition
 
 
 def _parse_rows(
@@ -247,10 +247,12 @@ def _parse_project(
 
 def _load_project_file(path: Path) -> tuple[Definition[Project] | None, tuple[DaybookError, ...]]:
     """The one project a file defines."""
-    found = [each for each in load_text(read_text(path), path.as_posix()) if each.kind == "project"]
-    if len(found) != 1:
-        raise DaybookError("MODEL_070", problem=f"{path} defines {len(found)} projects, not one")
-    return found[0], ()
+    projects = [
+        definition for definition in load_text(read_text(path), path.as_posix()) if definition.kind == "project"
+    ]
+    if len(projects) != 1:
+        raise DaybookError("MODEL_070", problem=f"{path} defines {len(projects)} projects, not one")
+    return projects[0], ()
 
 
 def _with_input(project: MappingNode, dataset_id: str) -> MappingNode:

@@ -144,13 +144,13 @@ class RealRows:
 
         `largest` are columns that decide before the usual order, the smallest first where they are true.
         """
-        makers = [each for each in self._plan.steps if each.seq < step.seq and group_columns(each)]
-        more = [] if isinstance(step, AppendStep) else [name for each in makers for name in _made_columns(each)]
+        makers = [earlier for earlier in self._plan.steps if earlier.seq < step.seq and group_columns(earlier)]
+        more = [] if isinstance(step, AppendStep) else [name for maker in makers for name in _made_columns(maker)]
         plan = self._plan
         if isinstance(step, CheckStep):
             # All rows that it checks, not only those that it would fail for.
             checked = DeleteStep(step.seq, step.operation_id, step.name, step.selector, step.schema)
-            plan = replace(plan, steps=tuple(checked if each is step else each for each in plan.steps))
+            plan = replace(plan, steps=tuple(checked if other is step else other for other in plan.steps))
             step = checked
         cut = picked_rows(plan, step, keys, more)
         sources = self._run.read(self._environment, self._spark, cut.feeds.values())
@@ -170,8 +170,8 @@ class RealRows:
                 if name in output.step.columns
             ]
             rows = output.df.orderBy(order[0], *sizes, *order[1:]).limit(limit)
-            found: list[Row] = rows.toArrow().to_pylist()
-            return found
+            picked: list[Row] = rows.toArrow().to_pylist()
+            return picked
 
     def _stored(self, load: LoadStep) -> list[Row]:
         ids = list(self._ids[load.key])
@@ -215,20 +215,20 @@ def _largest_first(step: Step, summary: Row | None) -> dict[str, bool]:
     """
     if summary is None or not isinstance(step, AggregateStep | AppendStep):
         return {}
-    found: dict[str, bool] = {}
+    largest: dict[str, bool] = {}
     for value in step.aggregations:
-        made = summary.get(value.column)
-        if isinstance(made, int | float | Decimal) and not isinstance(made, bool):
+        total = summary.get(value.column)
+        if isinstance(total, int | float | Decimal) and not isinstance(total, bool):
             names = [use.name for use in value.expression.uses if use.qualifier is None]
-            found |= {name: made < 0 for name in sorted(names) if name not in found}
-    return found
+            largest |= {name: total < 0 for name in sorted(names) if name not in largest}
+    return largest
 
 
 def _in_order(rows: DataFrame, load: LoadStep) -> list[Row]:
     """In the order of what people know them by, so that the same run gives the same scenario."""
-    found: list[Row] = rows.toArrow().to_pylist()
+    unordered: list[Row] = rows.toArrow().to_pylist()
     names: Sequence[str] = load.version.dataset.natural_key_columns or tuple(load.types)
-    return sorted(found, key=lambda row: [(row[name] is not None, str(row[name])) for name in names])
+    return sorted(unordered, key=lambda row: [(row[name] is not None, str(row[name])) for name in names])
 
 
 # How often rows are tried to be left out; a scenario runs for each.
@@ -290,8 +290,8 @@ def write_new_scenario(
     with environment.spark(snapshot) as spark:
         limit = TimeLimit(within_seconds)
         trials = Trials(QuickSession(lambda: spark)(), run, definitions, environment.listener, limit)
-        given, result = trials.reduce(_first_rows(environment, spark, run, trials, seqs))
-    text = _scenario_text(run, definitions, given, _expectation_lines(run, result))
+        kept, result = trials.reduce(_first_rows(environment, spark, run, trials, seqs))
+    text = _scenario_text(run, definitions, kept, _expectation_lines(run, result))
     target.parent.mkdir(parents=True, exist_ok=True)
     # Exclusive creation: a file that was created meanwhile stays as it is.
     try:
@@ -300,8 +300,8 @@ def write_new_scenario(
     except FileExistsError:
         raise DaybookError("MODEL_095", path=target.as_posix()) from None
     counts = result.counts or {}
-    missed = tuple(each.id for each in run.plan.project.operations if not counts.get(each.id))
-    return NewScenario(target, run_id, sum(len(each.rows) for each in given), missed, trials.is_reduced)
+    missed = tuple(operation.id for operation in run.plan.project.operations if not counts.get(operation.id))
+    return NewScenario(target, run_id, sum(len(dataset_rows.rows) for dataset_rows in kept), missed, trials.is_reduced)
 
 
 def _group_check_notices(plan: Plan, recorded: Mapping[int, OperationResult]) -> Iterator[Notice]:
@@ -334,8 +334,8 @@ def _active_operations(plan: Plan, recorded: Mapping[int, OperationResult]) -> f
         if result is None:
             return True
         counts = (result.rows_picked, result.rows_added, result.rows_deleted, result.rows_written)
-        known = [count for count in counts if count is not None]
-        return not known or any(known)
+        recorded_counts = [count for count in counts if count is not None]
+        return not recorded_counts or any(recorded_counts)
 
     return frozenset(step.seq for step in plan.steps if is_active(step.seq))
 
@@ -351,14 +351,14 @@ def _first_rows(
     for most in _MOST_ROWS:
         listener.stage(f"looking for rows of {len(active)} operations, up to {most} of a group")
         chosen = RealRows(environment, spark, run, most, search).choose(seqs)
-        given = [DatasetRows(load, tuple(chosen.get(load.key, ()))) for load in run.plan.loads]
-        listener.stage(f"running the project on {sum(len(each.rows) for each in given)} rows")
-        result = trials.run(given)
+        datasets = [DatasetRows(load, tuple(chosen.get(load.key, ()))) for load in run.plan.loads]
+        listener.stage(f"running the project on {sum(len(part.rows) for part in datasets)} rows")
+        result = trials.run(datasets)
         missed = active - _reached(result)
         # Without a row that any operation selects, the scenario shows nothing.
         is_useful = result.error is None and (not active or len(missed) < len(active))
         if is_useful and (best is None or len(missed) < best[0]):
-            best = (len(missed), given)
+            best = (len(missed), datasets)
         if result.error is None and not missed:
             break
         listener.stage(_why_more_rows(result, sorted(missed)))
@@ -407,9 +407,9 @@ class Trials:
         tries = 0
         # Joined rows last: those that no row meets any more change nothing. Some tries are left for them.
         for is_joined, most in ((False, MOST_TRIES * 2 // 3), (True, MOST_TRIES)):
-            for size in _sizes(sum(len(each.rows) for each in kept if each.is_joined == is_joined)):
-                rows = [row for each in kept if each.is_joined == is_joined for row in each.rows]
-                self._listener.stage(f"leaving out rows, {size} at once, of {sum(len(each.rows) for each in kept)}")
+            for size in _sizes(sum(len(part.rows) for part in kept if part.is_joined == is_joined)):
+                rows = [row for part in kept if part.is_joined == is_joined for row in part.rows]
+                self._listener.stage(f"leaving out rows, {size} at once, of {sum(len(part.rows) for part in kept)}")
                 for start in range(0, len(rows), size):
                     if self.limit.is_over():
                         self.is_reduced = False
@@ -442,9 +442,9 @@ def _sizes(count: int) -> Iterator[int]:
             return
 
 
-def _without(given: Sequence[DatasetRows], rows: Sequence[Row]) -> list[DatasetRows]:
+def _without(datasets: Sequence[DatasetRows], rows: Sequence[Row]) -> list[DatasetRows]:
     left_out = {id(row) for row in rows}
-    return [replace(each, rows=tuple(row for row in each.rows if id(row) not in left_out)) for each in given]
+    return [replace(part, rows=tuple(row for row in part.rows if id(row) not in left_out)) for part in datasets]
 
 
 def _reached(result: ScenarioResult) -> frozenset[str]:
@@ -452,13 +452,13 @@ def _reached(result: ScenarioResult) -> frozenset[str]:
 
 
 def _scenario_text(
-    run: RestoredRun, definitions: LoadedWorkspace, given: Sequence[DatasetRows], expectation: Sequence[str]
+    run: RestoredRun, definitions: LoadedWorkspace, datasets: Sequence[DatasetRows], expectation: Sequence[str]
 ) -> str:
-    return "\n".join(_scenario_lines(run, definitions, given, expectation)) + "\n"
+    return "\n".join(_scenario_lines(run, definitions, datasets, expectation)) + "\n"
 
 
 def _scenario_lines(
-    run: RestoredRun, definitions: LoadedWorkspace, given: Sequence[DatasetRows], expectation: Sequence[str]
+    run: RestoredRun, definitions: LoadedWorkspace, datasets: Sequence[DatasetRows], expectation: Sequence[str]
 ) -> Iterator[str]:
     snapshot = run.snapshot
     yield f"# Rows of run {run.run_id}. It expects what the project computes from them now: check that this is correct."
@@ -472,12 +472,12 @@ def _scenario_lines(
         yield f"parameters: {json.dumps(parameters, ensure_ascii=False)}"
     yield "datasets:"
     by_dataset: dict[str, list[DatasetRows]] = {}
-    for each in given:
-        by_dataset.setdefault(each.load.version.viewed.dataset.id, []).append(each)
+    for part in datasets:
+        by_dataset.setdefault(part.load.version.viewed.dataset.id, []).append(part)
     for dataset_id, parts in by_dataset.items():
         yield f"  - dataset: {_dataset_text(dataset_id, parts[0], definitions)}"
         lines = dict.fromkeys(
-            _row_text(each.load, row, snapshot.period.identifier) for each in parts for row in each.rows
+            _row_text(part.load, row, snapshot.period.identifier) for part in parts for row in part.rows
         )
         yield "    rows:" if lines else "    rows: []"
         yield from (f"      - {line}" for line in lines)
@@ -486,11 +486,11 @@ def _scenario_lines(
     yield from expectation
 
 
-def _dataset_text(dataset_id: str, given: DatasetRows, definitions: LoadedWorkspace) -> str:
+def _dataset_text(dataset_id: str, dataset_rows: DatasetRows, definitions: LoadedWorkspace) -> str:
     """By its id, where a file of the workspace defines it; else written out."""
     if definitions.get("dataset", dataset_id) is not None:
         return f"{{id: {dataset_id}}}"
-    content = to_canonical(given.load.version.viewed.dataset)
+    content = to_canonical(dataset_rows.load.version.viewed.dataset)
     table = {key: value for key, value in content["main_table"].items() if key != "location"}
     columns = [{**column, "nullable": True} for column in table["columns"]]
     return json.dumps({"id": dataset_id, "main_table": {**table, "columns": columns}}, ensure_ascii=False)
@@ -519,8 +519,8 @@ def _expectation_lines(run: RestoredRun, result: ScenarioResult) -> list[str]:
             business = {key: value for key, value in row.items() if not key.startswith("_")}
             lines.append(f"      - {_flow_mapping(business)}")
     counts = result.counts or {}
-    known = {each.id: counts.get(each.id, 0) for each in run.plan.project.operations}
-    return [*lines, f"  counts: {json.dumps(known)}"]
+    operation_counts = {operation.id: counts.get(operation.id, 0) for operation in run.plan.project.operations}
+    return [*lines, f"  counts: {json.dumps(operation_counts)}"]
 
 
 def _flow_mapping(values: Mapping[str, Any]) -> str:

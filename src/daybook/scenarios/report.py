@@ -92,7 +92,7 @@ def _headline(difference: ExpectationDifference) -> str:
         (missing, "row is missing", "rows are missing"),
         (len(difference.unexpected), "row is unexpected", "rows are unexpected"),
     )
-    return ", ".join(f"{count} {one if count == 1 else several}" for count, one, several in counts if count)
+    return ", ".join(f"{count} {singular if count == 1 else plural}" for count, singular, plural in counts if count)
 
 
 def _row_text(row: Mapping[str, Any], columns: Sequence[str]) -> str:

@@ -152,7 +152,7 @@ def run_scenario_files(
 
     pool = ThreadPoolExecutor(threads)
     try:
-        finished = [pool.submit(_finish_scenario, each, quick, engine) for each in begun]
+        finished = [pool.submit(_finish_scenario, scenario, quick, engine) for scenario in begun]
         yield from map(wait_for, finished)
     finally:
         # After Ctrl-C no further scenario begins.
@@ -238,9 +238,9 @@ class _ScenarioRun:
             project.model.calendar_id is not None for project in scenario.projects
         )
         return scenario_definitions(
-            (given.version for given in scenario.datasets),
+            (entry.version for entry in scenario.datasets),
             scenario.workspace if needs_workspace else None,
-            references=(given.version.dataset.id for given in scenario.datasets if given.is_reference),
+            references=(entry.version.dataset.id for entry in scenario.datasets if entry.is_reference),
             projects=scenario.projects,
             has_workspace_projects=scenario.has_workspace_projects,
         )
@@ -263,9 +263,9 @@ class _ScenarioRun:
             for identifier in scenario.frame.run_periods:
                 for definition in scenario.projects:
                     self._run(engine, self._plan(definition, identifier))
-            found = self._found
-            differences = tuple(_compare_outputs(scenario, found.rows)) if expected is None else ()
-            counts = tuple(_compare_counts(scenario, found.counts)) if expected is None else ()
+            collected = self._found
+            differences = tuple(_compare_outputs(scenario, collected.rows)) if expected is None else ()
+            counts = tuple(_compare_counts(scenario, collected.counts)) if expected is None else ()
         except Exception as error:
             return self.failed(error, self.seconds + time.monotonic() - began)
         took = self.seconds + time.monotonic() - began
@@ -276,8 +276,8 @@ class _ScenarioRun:
             differences,
             counts,
             expected_error=expected,
-            actual=found.rows,
-            counts=found.counts,
+            actual=collected.rows,
+            counts=collected.counts,
         )
 
     def failed(self, error: Exception, seconds: float) -> ScenarioResult:
@@ -294,10 +294,10 @@ class _ScenarioRun:
             calendar = calendar_for(project.calendar_id, self._definitions)
             period = period_of(identifier, calendar)
             midnight = datetime.datetime.combine(period.start_date, datetime.time(), datetime.UTC)
-            given = self._scenario.frame.parameters
+            parameters = self._scenario.frame.parameters
             if len(self._scenario.projects) > 1:
-                given = {name: value for name, value in given.items() if name in project.parameters}
-            constants = Constants(midnight, period, parameter_values(project.id, project.parameters, given))
+                parameters = {name: value for name, value in parameters.items() if name in project.parameters}
+            constants = Constants(midnight, period, parameter_values(project.id, project.parameters, parameters))
             self._plans[key] = plan_project(
                 project, definition.source, self._definitions, constants, with_locations=False
             )
@@ -346,12 +346,12 @@ class _ScenarioRun:
     def _source(self, load: LoadStep, period: Period, calendar: PeriodCalendar) -> ScenarioSource:
         """What a load reads, by the rules of its dataset and its view."""
         viewed = load.version.viewed
-        given = self._given(viewed)
+        entry = self._given(viewed)
         window = _window(load, period, calendar)
         slices = self._written.get(self._registered.get(viewed.dataset.id) or _place_of(viewed.dataset) or "")
-        if given is not None and given.file is not None:
-            return ScenarioSource(load, window, file=given.file, version=viewed, folder=self._scenario.file.parent)
-        rows = given_rows(given, viewed.dataset, self._period_of_rows) if given is not None else None
+        if entry is not None and entry.file is not None:
+            return ScenarioSource(load, window, file=entry.file, version=viewed, folder=self._scenario.file.parent)
+        rows = given_rows(entry, viewed.dataset, self._period_of_rows) if entry is not None else None
         if slices:
             rows = written_rows(slices, viewed.dataset, rows)
         elif rows is None:
@@ -372,10 +372,13 @@ class _ScenarioRun:
 
     def _is_written(self, dataset: Dataset) -> bool:
         """Whether a project of the scenario writes it, later on."""
-        operations = [each for one in self._scenario.projects for each in one.model.operations]
-        outputs = [each.arguments for each in operations if isinstance(each, OutputOperation)]
+        operations = [operation for definition in self._scenario.projects for operation in definition.model.operations]
+        outputs = [operation.arguments for operation in operations if isinstance(operation, OutputOperation)]
         place = _place_of(dataset)
-        return any(dataset.id == each.registered_id or place == target_name(each.destination) for each in outputs)
+        return any(
+            dataset.id == operation.registered_id or place == target_name(operation.destination)
+            for operation in outputs
+        )
 
     @property
     def _period_of_rows(self) -> str | None:
@@ -384,11 +387,11 @@ class _ScenarioRun:
         return periods[0] if len(periods) == 1 else None
 
     def _given(self, version: DatasetVersion) -> GivenDataset | None:
-        def is_wanted(given: GivenDataset) -> bool:
-            is_version = given.is_reference or given.version.version == version.version
-            return given.version.dataset.id == version.dataset.id and is_version
+        def is_wanted(entry: GivenDataset) -> bool:
+            is_version = entry.is_reference or entry.version.version == version.version
+            return entry.version.dataset.id == version.dataset.id and is_version
 
-        return next((each for each in self._scenario.datasets if is_wanted(each)), None)
+        return next((entry for entry in self._scenario.datasets if is_wanted(entry)), None)
 
 
 def _collects_periods(arguments: OutputArguments) -> bool:
@@ -428,9 +431,9 @@ def _compare_outputs(
 ) -> Iterator[ExpectationDifference]:
     expect = scenario.frame.expect
     for output, rows in expected_outputs(scenario).items():
-        found = compare_rows(output, rows, actual.get(output, ()), expect)
-        if found is not None:
-            yield found
+        difference = compare_rows(output, rows, actual.get(output, ()), expect)
+        if difference is not None:
+            yield difference
 
 
 def _error_codes(error: DaybookError) -> set[str]:

@@ -238,19 +238,22 @@ def unknown_name_errors(scenario: Scenario) -> Iterator[DaybookError]:
         return
     projects = [definition.model for definition in scenario.projects]
     outputs = {
-        name for project in projects for each in _output_operations(project) for name in output_names(project, each)
+        name
+        for project in projects
+        for operation in _output_operations(project)
+        for name in output_names(project, operation)
     }
     operations = {
-        name for project in projects for each in project.operations for name in operation_names(project, each)
+        name for project in projects for operation in project.operations for name in operation_names(project, operation)
     }
     expect = scenario.frame.expect
-    for key, named, known in (("outputs", expect.outputs, outputs), ("counts", expect.counts, operations)):
+    for key, named, names in (("outputs", expect.outputs, outputs), ("counts", expect.counts, operations)):
         for name in named or ():
-            if name not in known:
+            if name not in names:
                 span = scenario.source.key("expect", key, name)
                 what = "output" if key == "outputs" else "operation"
                 problem = f"its project has no {what} {name}"
-                yield DaybookError("MODEL_070", span=span, problem=problem, hint=did_you_mean(name, known))
+                yield DaybookError("MODEL_070", span=span, problem=problem, hint=did_you_mean(name, names))
 
 
 def output_names(project: Project, output: OutputOperation) -> tuple[str, ...]:
@@ -295,15 +298,15 @@ def written_rows(slices: Mapping[str, pa.Table], dataset: Dataset, given: pa.Tab
             problem = f"{dataset.id} has a column {missing[0]}, which no output of the scenario writes"
             raise DaybookError("MODEL_070", problem=problem)
         system = {name: type_ for name, type_ in carried_types().items() if name in table.column_names}
-        wanted = {**system, **types}
-        columns = [table[name].combine_chunks().cast(arrow_type(type_)) for name, type_ in wanted.items()]
+        column_types = {**system, **types}
+        columns = [table[name].combine_chunks().cast(arrow_type(type_)) for name, type_ in column_types.items()]
         size = table.num_rows
         extra = {
             RUN_PERIOD_COLUMN: pa.array([period] * size, pa.string()),
             ORIGIN_COLUMN: pa.array([period] * size, pa.string()),
             ORDINAL_COLUMN: pa.array(range(size), pa.int64()),
         }
-        tables.append(pa.Table.from_arrays([*columns, *extra.values()], names=[*wanted, *extra]))
+        tables.append(pa.Table.from_arrays([*columns, *extra.values()], names=[*column_types, *extra]))
     if given is not None and given.num_rows:
         if "_period" in given.column_names and RUN_PERIOD_COLUMN not in given.column_names:
             given = given.append_column(RUN_PERIOD_COLUMN, given["_period"])
@@ -354,11 +357,11 @@ def _with_validity(row: Mapping[str, Any], declared: Collection[str]) -> dict[st
     return {**times, **kept}
 
 
-def _arrow_column(given: GivenDataset, rows: list[dict[str, Any]], name: str, type_: ColumnType) -> pa.Array:
+def _arrow_column(entry: GivenDataset, rows: list[dict[str, Any]], name: str, type_: ColumnType) -> pa.Array:
     texts = pa.array([None if row.get(name) is None else value_text(row[name]) for row in rows], pa.string())
     try:
         values = parse_texts(texts, type_)
     except BadValueError as bad:
         problem = f"{bad.value!r} is not a valid {type_} for {name}"
-        raise DaybookError("MODEL_070", span=given.source.span("rows", bad.index, name), problem=problem) from None
+        raise DaybookError("MODEL_070", span=entry.source.span("rows", bad.index, name), problem=problem) from None
     return values if type_ == STRING else values.cast(arrow_type(type_))

@@ -41,9 +41,9 @@ def read_definitions(text: str, file: str | None) -> tuple[list[Definition[Any]]
     errors = composed.errors
     definitions: list[Definition[Any]] = []
     for document in composed.documents:
-        found = identify_document(document, SourceMap(file, composed.shown, document), errors)
-        if found is not None:
-            definition = build_definition(*found, composed.shown, file, errors)
+        identity = identify_document(document, SourceMap(file, composed.shown, document), errors)
+        if identity is not None:
+            definition = build_definition(*identity, composed.shown, file, errors)
             if definition is not None:
                 definitions.append(definition)
     return definitions, errors
@@ -92,12 +92,12 @@ def validate_model(type_: Any, adapter: TypeAdapter[Any], source: SourceMap, err
 
 def _without_secrets(source: SourceMap, errors: list[DaybookError]) -> SourceMap:
     """Reports secrets that were written out, and makes them unreadable in what is shown."""
-    found = list(find_secrets(_root_node(source)))
+    secret_nodes = list(find_secrets(_root_node(source)))
     text = source.text
-    for _, node in found:
+    for _, node in secret_nodes:
         text = mask_range(text, node.start, node.end)
     masked = SourceMap(source.file, text, source.root)
-    for path, _ in found:
+    for path, _ in secret_nodes:
         hint = _SECRET_HINTS.get(str(path[0])) if path else None
         errors.append(DaybookError("MODEL_051", span=masked.key(*path), hint=hint, where=dotted_path(path)))
     return masked

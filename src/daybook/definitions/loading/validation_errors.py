@@ -98,25 +98,27 @@ _EMPTY_ERRORS = frozenset({"string_too_short", "too_short"})
 def restore_written_texts(value: Any, error: ValidationError, source: SourceMap) -> Any:
     """The value with numbers replaced by the text that was written, where text is meant: `2026`, `1.10`, `0o17`."""
     repaired = copy.deepcopy(value)
-    for found in error.errors(include_url=False):
-        path = _written_path(found["loc"], source)
+    for finding in error.errors(include_url=False):
+        path = _written_path(finding["loc"], source)
         node = source.node(*path)
-        if found["type"] == "string_type" and isinstance(node, ScalarNode) and _is_number(node):
+        if finding["type"] == "string_type" and isinstance(node, ScalarNode) and _is_number(node):
             repaired = _replace_leaf(repaired, path, node.text)
     return repaired
 
 
 def translate_validation_error(error: ValidationError, type_: Any, source: SourceMap) -> Iterator[DaybookError]:
     """Every finding of a validation."""
-    found_at = [(found, _written_path(found["loc"], source)) for found in error.errors(include_url=False)]
-    missing = {path for found, path in found_at if found["type"] == "missing"}
-    extra = [path for found, path in found_at if found["type"] == "extra_forbidden"]
+    found_at = [(finding, _written_path(finding["loc"], source)) for finding in error.errors(include_url=False)]
+    missing = {path for finding, path in found_at if finding["type"] == "missing"}
+    extra = [path for finding, path in found_at if finding["type"] == "extra_forbidden"]
     missing -= (misspelt := {path for path in missing if any(_is_misspelling(path, other) for other in extra)})
-    for found, path in found_at:
-        if found["type"] == VIOLATIONS:
-            yield from _violation_errors(found["ctx"][VIOLATIONS], path, source, is_key=found["loc"][-1:] == ("[key]",))
-        elif path not in misspelt and not _follows_from_others(found["type"], path, missing, source):
-            yield _coded_error(found, path, type_, source)
+    for finding, path in found_at:
+        if finding["type"] == VIOLATIONS:
+            yield from _violation_errors(
+                finding["ctx"][VIOLATIONS], path, source, is_key=finding["loc"][-1:] == ("[key]",)
+            )
+        elif path not in misspelt and not _follows_from_others(finding["type"], path, missing, source):
+            yield _coded_error(finding, path, type_, source)
 
 
 def _is_misspelling(missing: KeyPath, extra: KeyPath) -> bool:
@@ -127,9 +129,9 @@ def _is_misspelling(missing: KeyPath, extra: KeyPath) -> bool:
 def _violation_errors(
     findings: Iterable[Violation], path: KeyPath, source: SourceMap, *, is_key: bool
 ) -> Iterator[DaybookError]:
-    for one in findings:
-        span = source.key(*path) if is_key else source.span(*path, *one.path)
-        yield DaybookError(one.code, span=span, hint=one.hint, **one.parameters)
+    for violation in findings:
+        span = source.key(*path) if is_key else source.span(*path, *violation.path)
+        yield DaybookError(violation.code, span=span, hint=violation.hint, **violation.parameters)
 
 
 def _follows_from_others(kind: str, path: KeyPath, missing: set[KeyPath], source: SourceMap) -> bool:
@@ -142,12 +144,12 @@ def _follows_from_others(kind: str, path: KeyPath, missing: set[KeyPath], source
     return kind == "missing" and path == ("id",) and not isinstance(source.node("name"), ScalarNode | None)
 
 
-def _coded_error(found: Any, path: KeyPath, type_: Any, source: SourceMap) -> DaybookError:
-    kind, context = found["type"], found.get("ctx", {})
+def _coded_error(finding: Any, path: KeyPath, type_: Any, source: SourceMap) -> DaybookError:
+    kind, context = finding["type"], finding.get("ctx", {})
     node = source.node(*path)
     span = source.span(*path)
     if kind == "extra_forbidden":
-        return _unknown_key_error(found["loc"], path, type_, source)
+        return _unknown_key_error(finding["loc"], path, type_, source)
     if kind == "missing":
         return _missing_key_error(path, source)
     if kind in ("union_tag_not_found", "union_tag_invalid"):
@@ -157,20 +159,22 @@ def _coded_error(found: Any, path: KeyPath, type_: Any, source: SourceMap) -> Da
     if kind in _RANGES:
         return DaybookError("MODEL_025", span=span, where=dotted_path(path), reason=_RANGES[kind].format(**context))
     if kind == "literal_error":
-        return _not_allowed_error(found, path, source)
+        return _not_allowed_error(finding, path, source)
     if kind == "string_pattern_mismatch" and context.get("pattern") == f"^{ID_PATTERN}$":
-        return DaybookError("MODEL_026", span=span, value=found["input"])
+        return DaybookError("MODEL_026", span=span, value=finding["input"])
     if kind in _EXPECTED_KINDS and node is not None:
         return _wrong_kind_error(kind, node, path, source)
-    reason = str(context["error"]) if "error" in context else found["msg"]
+    reason = str(context["error"]) if "error" in context else finding["msg"]
     return DaybookError("MODEL_028", span=span, where=dotted_path(path), reason=reason)
 
 
 def _unknown_key_error(location: tuple[str | int, ...], path: KeyPath, type_: Any, source: SourceMap) -> DaybookError:
     key = str(path[-1])
-    known = known_keys(models_at(type_, location[:-1]))
+    allowed_keys = known_keys(models_at(type_, location[:-1]))
     parent = dotted_path(path[:-1]) or "the definition"
-    return DaybookError("MODEL_020", span=source.key(*path), hint=did_you_mean(key, known), key=key, where=parent)
+    return DaybookError(
+        "MODEL_020", span=source.key(*path), hint=did_you_mean(key, allowed_keys), key=key, where=parent
+    )
 
 
 def _missing_key_error(path: KeyPath, source: SourceMap) -> DaybookError:
@@ -206,9 +210,9 @@ def _expected_tags(context: Any) -> list[str]:
     return [name for tag in tags for name in (file_formats() if tag == FOLDER_TAG else (tag.strip("<>"),))]
 
 
-def _not_allowed_error(found: Any, path: KeyPath, source: SourceMap) -> DaybookError:
-    allowed = re.findall(r"'([^']*)'", found["ctx"]["expected"])
-    value = found["input"]
+def _not_allowed_error(finding: Any, path: KeyPath, source: SourceMap) -> DaybookError:
+    allowed = re.findall(r"'([^']*)'", finding["ctx"]["expected"])
+    value = finding["input"]
     near = closest_match(value, allowed) if isinstance(value, str) else None
     hint = f"did you mean {near}?" if near else f"allowed: {', '.join(allowed)}"
     return DaybookError("MODEL_023", span=source.span(*path), hint=hint, value=value, where=dotted_path(path))

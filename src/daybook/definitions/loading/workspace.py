@@ -50,9 +50,9 @@ def _local_path(path: str) -> Iterator[str]:
     if "://" in path:
         return
     head, template, _ = path.partition("{{")
-    known = head.rpartition("/")[0] if template else head
-    if known:
-        yield known
+    fixed_part = head.rpartition("/")[0] if template else head
+    if fixed_part:
+        yield fixed_part
 
 
 WORKSPACE_FILE = "daybook.yaml"
@@ -114,13 +114,13 @@ class LoadedFile:
     @property
     def names(self) -> frozenset[str]:
         """Everything that the text may define or register, by its words."""
-        named = [found.strip() for found in _NAMED_ID.findall(self.text)]
+        named = [name.strip() for name in _NAMED_ID.findall(self.text)]
         return frozenset([*named, *map(slug, named)]) - {""}
 
     def may_define(self, kind: DefinitionKind, id_: str) -> bool:
         """Whether a definition in the text may have this id: its first id or name says so."""
         for part in self._parts(kind):
-            first = [found[1].strip() for key in ("id", "name") if (found := _FIRST_VALUE[key].search(part))]
+            first = [value[1].strip() for key in ("id", "name") if (value := _FIRST_VALUE[key].search(part))]
             if id_ in (*first, *map(slug, first)):
                 return True
         return False
@@ -132,7 +132,7 @@ class LoadedFile:
     def _parts(self, kind: DefinitionKind) -> list[str]:
         """The texts of the definitions of a kind, as far as they can be distinguished."""
         parts = _TOP_KEY.split(self.text)
-        return [part for found, part in zip(parts[1::2], parts[2::2], strict=True) if found == kind]
+        return [part for part_kind, part in zip(parts[1::2], parts[2::2], strict=True) if part_kind == kind]
 
 
 def find_workspace(start: Path) -> Path:
