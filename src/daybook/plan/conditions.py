@@ -143,17 +143,17 @@ def holds_for(condition: TypedNode, known: Mapping[str, Any]) -> bool | None:
     """Whether a condition is true on rows with these values, NULL being false; None where they do not say."""
     match condition:
         case TypedLogical(operator="AND", operands=operands):
-            found = [holds_for(each, known) for each in operands]
-            return False if False in found else None if None in found else True
+            results = [holds_for(operand, known) for operand in operands]
+            return False if False in results else None if None in results else True
         case TypedLogical(operator="OR", operands=operands):
-            found = [holds_for(each, known) for each in operands]
-            return True if True in found else None if None in found else False
+            results = [holds_for(operand, known) for operand in operands]
+            return True if True in results else None if None in results else False
         case TypedComparison(operator=name, left=ColumnValue(use=use), right=LiteralValue(value=value)):
             return _compare(name, known.get(use.name), value) if _is_known(use, known) and value is not None else None
         case TypedComparison(operator=name, left=LiteralValue(value=value), right=ColumnValue(use=use)):
             return _compare(name, value, known.get(use.name)) if _is_known(use, known) and value is not None else None
         case TypedMembership(operand=ColumnValue(use=use), choices=choices, is_negated=is_negated):
-            values = [each.value for each in choices if isinstance(each, LiteralValue)]
+            values = [choice.value for choice in choices if isinstance(choice, LiteralValue)]
             if not _is_known(use, known) or len(values) < len(choices) or None in values:
                 return None
             return known[use.name] is not None and (known[use.name] in values) != is_negated
@@ -164,8 +164,8 @@ def holds_for(condition: TypedNode, known: Mapping[str, Any]) -> bool | None:
             return None
 
 
-def _is_known(use: ColumnUse, known: Mapping[str, Any]) -> bool:
-    return use.qualifier is None and use.name in known
+def _is_known(use: ColumnUse, values: Mapping[str, Any]) -> bool:
+    return use.qualifier is None and use.name in values
 
 
 def _compare(name: str, left: Any, right: Any) -> bool:
@@ -174,13 +174,13 @@ def _compare(name: str, left: Any, right: Any) -> bool:
 
 def summands(step: AggregateStep | AppendStep) -> dict[str, CompiledExpression]:
     """By column of the totals, what a single row adds; without columns that are averages, floats or the like."""
-    found: dict[str, CompiledExpression] = {}
+    by_column: dict[str, CompiledExpression] = {}
     for value in step.aggregations:
         tree = _summand(value.expression.tree) if is_exact(value.type) else None
         if tree is not None:
             uses = frozenset(node.use for node in tree.walk() if isinstance(node, ColumnValue))
-            found[value.column] = CompiledExpression(value.expression.text, tree.type, uses, False, tree)
-    return found
+            by_column[value.column] = CompiledExpression(value.expression.text, tree.type, uses, False, tree)
+    return by_column
 
 
 def total_columns(step: AggregateStep | AppendStep) -> tuple[str, ...]:
@@ -218,7 +218,7 @@ def _summand(node: TypedNode) -> TypedNode | None:
             return TypedCall(FUNCTIONS["COALESCE"], (argument, nothing), argument.type) if is_exact(node.type) else None
         case TypedCall(function=function, arguments=(first, *others)) if function.name == "COALESCE":
             # Of no rows, or of NULLs alone: nothing is added then.
-            return _summand(first) if all(is_zero(each) for each in others) else None
+            return _summand(first) if all(is_zero(other) for other in others) else None
         case TypedNegation(operand=operand, type=type_):
             inner = _summand(operand)
             return TypedNegation(inner, type_) if inner is not None else None
@@ -226,8 +226,10 @@ def _summand(node: TypedNode) -> TypedNode | None:
             inner = _summand(operand)
             return Conversion(inner, type_) if inner is not None and is_exact(type_) else None
         case Arithmetic(operator="+" | "-", left=left, right=right, type=type_):
-            one, other = _summand(left), _summand(right)
-            return Arithmetic(node.operator, one, other, type_) if one is not None and other is not None else None
+            left_summand, right_summand = _summand(left), _summand(right)
+            if left_summand is None or right_summand is None:
+                return None
+            return Arithmetic(node.operator, left_summand, right_summand, type_)
         case _:
             return None
 

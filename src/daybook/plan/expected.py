@@ -30,8 +30,8 @@ def as_expected(
     """
     written = tuple(projects)
     makers = makers_of(written)
-    asked = makers if dataset_ids is None else dataset_ids
-    needed = [id_ for id_ in asked if id_ in makers and awaits_registration(definitions.declared(id_))]
+    requested_ids = makers if dataset_ids is None else dataset_ids
+    needed = [id_ for id_ in requested_ids if id_ in makers and awaits_registration(definitions.declared(id_))]
     registered = find_registered_datasets(definitions if seen is None else seen, written, plans, needed)
     named = with_makers(definitions, written)
     return with_registrations(named, {id_: registered[id_] for id_ in needed if id_ in registered})

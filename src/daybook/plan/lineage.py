@@ -129,11 +129,11 @@ class PlanLineage:
 
     def inputs(self, output_seq: int, column: str | None) -> Mapping[How, tuple[InputColumn, ...]]:
         """The inputs of a column by how they arrive; without a column, what decides about the output's rows."""
-        found: dict[How, int] = {}
+        masks: dict[How, int] = {}
         for how, mask in self._reach[self._root(output_seq, column)].items():
             # Rows arrive without a way of their own.
-            found[how or "identity"] = found.get(how or "identity", 0) | mask
-        return {how: self._input_names(mask) for how, mask in found.items()}
+            masks[how or "identity"] = masks.get(how or "identity", 0) | mask
+        return {how: self._input_names(mask) for how, mask in masks.items()}
 
     def column(self, output_seq: int, column: str) -> ColumnLineage:
         """One column with the operations on the way to it."""
@@ -151,8 +151,8 @@ class PlanLineage:
 
     def steps(self, lineage: ColumnLineage) -> tuple[ColumnStep, ...]:
         """What operations do on the way to a column, in their order."""
-        found = {self.step(number) for number in lineage.nodes}
-        return tuple(sorted((each for each in found if each is not None), key=_step_order))
+        steps = {self.step(number) for number in lineage.nodes}
+        return tuple(sorted((step for step in steps if step is not None), key=_step_order))
 
     def signature(self, output_seq: int, column: str | None) -> int:
         """Equal for columns that are computed alike, whatever the operations are called."""
@@ -193,15 +193,15 @@ class PlanLineage:
         """The inputs of every node; sets are numbers with a bit for each input, so that joining two is one step."""
         nodes = self.graph.nodes
         bits = {number: 1 << bit for bit, number in enumerate(self._input_nodes)}
-        found: list[_Reach] = [{}] * len(nodes)
+        reaches: list[_Reach] = [{}] * len(nodes)
         for number in self._sorted_nodes:
             reach: _Reach = {None: bits[number]} if number in bits else {}
             for edge in nodes[number].edges:
-                for how, mask in found[edge.source].items():
+                for how, mask in reaches[edge.source].items():
                     combined = combine(edge.how, how)
                     reach[combined] = reach.get(combined, 0) | mask
-            found[number] = reach
-        return tuple(found)
+            reaches[number] = reach
+        return tuple(reaches)
 
     def _input_names(self, mask: int) -> tuple[InputColumn, ...]:
         if mask not in self._named:
@@ -211,13 +211,13 @@ class PlanLineage:
 
     @cached_property
     def _signatures(self) -> tuple[int, ...]:
-        nodes, found = self.graph.nodes, [0] * len(self.graph.nodes)
+        nodes, signatures = self.graph.nodes, [0] * len(self.graph.nodes)
         for number in self._sorted_nodes:
             node = nodes[number]
             tree = node.expression.tree if node.expression is not None else None
-            edges = tuple((edge.how, found[edge.source]) for edge in node.edges)
-            found[number] = hash((node.role, node.column, node.dataset_id, tree, edges))
-        return tuple(found)
+            edges = tuple((edge.how, signatures[edge.source]) for edge in node.edges)
+            signatures[number] = hash((node.role, node.column, node.dataset_id, tree, edges))
+        return tuple(signatures)
 
     @cached_property
     def _bits(self) -> Mapping[int, int]:
@@ -279,16 +279,18 @@ class PlanLineage:
                         heappush(waiting, (-positions[source], source))
                     continue
                 other = direct if following in _DIRECT_HOWS else entries
-                found = other.setdefault(following, {})
-                found[source] = found.get(source, 0) | passed
+                source_masks = other.setdefault(following, {})
+                source_masks[source] = source_masks.get(source, 0) | passed
 
     def _lineage(self, output_seq: int, column: str, trace: _Trace) -> ColumnLineage:
         nodes = self.graph.nodes
         named = ((_input_of(nodes[number]), how, mask) for (number, how), mask in trace.masks.items())
-        found = [ColumnInput(each.dataset_id, each.column or "", how, mask, self.seqs) for each, how, mask in named]
-        found.sort(key=input_order)
-        inputs = tuple(each for each in found if each.column)
-        row_sources = tuple(each for each in found if not each.column)
+        column_inputs = [
+            ColumnInput(node.dataset_id, node.column or "", how, mask, self.seqs) for node, how, mask in named
+        ]
+        column_inputs.sort(key=input_order)
+        inputs = tuple(column_input for column_input in column_inputs if column_input.column)
+        row_sources = tuple(column_input for column_input in column_inputs if not column_input.column)
         return ColumnLineage(self.project_id, output_seq, column, inputs, row_sources, tuple(sorted(trace.nodes)))
 
     def step(self, number: int) -> ColumnStep | None:
@@ -315,8 +317,8 @@ def input_order(each: ColumnInput) -> tuple[int, str, str]:
     return _HOW_ORDER[each.how], each.dataset_id, each.column
 
 
-def _step_order(each: ColumnStep) -> tuple[int, str, str]:
-    return each.seq, each.role, each.column or ""
+def _step_order(step: ColumnStep) -> tuple[int, str, str]:
+    return step.seq, step.role, step.column or ""
 
 
 def _input_of(node: LineageNode) -> InputColumn:

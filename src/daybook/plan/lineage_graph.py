@@ -105,7 +105,7 @@ def _reads_below(tree: TypedNode, how: How, *, is_windowed: bool) -> Iterator[_R
             yield _Read(use, how, is_windowed)
         case TypedWindow(call=call, partition=partition, order=order):
             yield from _reads_below(call, how, is_windowed=True)
-            for part in (*partition, *(each for each, _ in order)):
+            for part in (*partition, *(key for key, _ in order)):
                 yield from _reads_below(part, _within(how, "window"), is_windowed=True)
         case TypedCall(function=function, arguments=(condition, *values)) if function.name == "IF":
             yield from _reads_below(condition, _within(how, "condition"), is_windowed=is_windowed)
@@ -153,7 +153,7 @@ _ALL: _Kinds = -1
 _INPUT: _Kinds = 1
 
 # Sources of a node: none where nothing is read.
-_Found: TypeAlias = list[tuple[int | None, How | None]]
+_Sources: TypeAlias = list[tuple[int | None, How | None]]
 
 # Where the input is made: before the first step.
 _LOADED = -1
@@ -241,8 +241,8 @@ class _GraphBuilder:
                 return (_ROWS, _ROWS_EVER, *step.group_by, *(value.column for value in step.aggregations))
             case AppendStep():
                 carried = () if step.aggregations else _CARRIED_COLUMNS
-                made = dict.fromkeys((*step.made_columns, *step.group_by))
-                return (_ROWS, _ROWS_EVER, *made, *(name for name in carried if name not in made))
+                columns = dict.fromkeys((*step.made_columns, *step.group_by))
+                return (_ROWS, _ROWS_EVER, *columns, *(name for name in carried if name not in columns))
             case DeleteStep():
                 return (_ROWS, "_deleted", "_updated_at")
             case CheckStep() | OutputStep():
@@ -323,37 +323,37 @@ class _GraphBuilder:
         """A column after a step wrote it on some of these rows; the others keep what they had."""
         before = self._before("live value" if is_live else "value ever", column, kinds, index)
         if index in self._kinds:
-            made = self._loaded(self._input, column) if index == _LOADED else self._demand("created", column, index)
-            return LineageNode("either", column, edges=_edges((made, "identity"), (before, "identity")))
+            value = self._loaded(self._input, column) if index == _LOADED else self._demand("created", column, index)
+            return LineageNode("either", column, edges=_edges((value, "identity"), (before, "identity")))
         step, picked = self._steps[index], self._picked[index] & kinds
         is_certain = isinstance(step, UpdateStep) and not kinds & ~self._whole[index] and not kinds & ~picked
-        made = self._demand("assigned", column, picked, index)
+        value = self._demand("assigned", column, picked, index)
         if is_certain and is_live:
-            return LineageNode("either", column, edges=_edges((made, "identity")))
+            return LineageNode("either", column, edges=_edges((value, "identity")))
         # An operation passes by rows that were deleted before.
         deleted = None if is_live or column == "_deleted" else self._before("value ever", "_deleted", kinds, index)
-        found = _edges((made, "identity"), (before, "identity"), (deleted, "selector"))
-        return LineageNode("either", column, edges=found)
+        edges = _edges((value, "identity"), (before, "identity"), (deleted, "selector"))
+        return LineageNode("either", column, edges=edges)
 
     def _make_assigned(self, column: str, kinds: _Kinds, index: int) -> LineageNode:
         step = self._steps[index]
         assert isinstance(step, UpdateStep | DeleteStep)
         selector = self._demand("selector", index, kinds) if step.selector else None
-        value = next((each for each in _assignments(step) if each.column == column), None)
+        value = next((assignment for assignment in _assignments(step) if assignment.column == column), None)
         if value is None:
             # `_deleted` and `_updated_at` become what they become anywhere.
             return LineageNode("value", column, step.seq, edges=_edges((selector, None)))
         assert isinstance(step, UpdateStep)
         reads = columns_read(value.expression.tree)
-        found: _Found = []
+        sources: _Sources = []
         for read in reads:
             rows = self._picked[index] if read.is_windowed else kinds
-            found.append((self._read(step, read.use, rows, index), read.how))
-        found += [(node, None) for node in self._joins(step, value.expression, kinds, index)]
-        found.append((selector, None))
+            sources.append((self._read(step, read.use, rows, index), read.how))
+        sources += [(node, None) for node in self._joins(step, value.expression, kinds, index)]
+        sources.append((selector, None))
         if value.expression.has_window:
-            found += self._window_rows(value.expression, index)
-        return LineageNode("value", column, step.seq, expression=value.expression, edges=_edges(*found))
+            sources += self._window_rows(value.expression, index)
+        return LineageNode("value", column, step.seq, expression=value.expression, edges=_edges(*sources))
 
     def _window_rows(self, expression: CompiledExpression, index: int) -> Iterator[tuple[int | None, How | None]]:
         """What else a window depends on: the rows it is over, and what decides between rows equal in its order."""
@@ -382,20 +382,20 @@ class _GraphBuilder:
         step = self._steps[index]
         assert isinstance(step, AggregateStep | AppendStep)
         values = (*step.aggregations, *step.mapped) if isinstance(step, AppendStep) else step.aggregations
-        value = next((each for each in values if each.column == column), None)
+        value = next((computed for computed in values if computed.column == column), None)
         if isinstance(step, AppendStep):
             load = self._loads[step.load_key]
             if value is None:
-                found = _edges((self._loaded(load, column), "identity"))
-                return LineageNode("value", column, step.seq, edges=found)
-            reads = [(self._loaded(load, each.use.name), each.how) for each in columns_read(value.expression.tree)]
+                edges = _edges((self._loaded(load, column), "identity"))
+                return LineageNode("value", column, step.seq, edges=edges)
+            reads = [(self._loaded(load, read.use.name), read.how) for read in columns_read(value.expression.tree)]
         elif value is None:
-            found = _edges((self._value(column, self._picked[index], index), "identity"))
-            return LineageNode("value", column, step.seq, edges=found)
+            edges = _edges((self._value(column, self._picked[index], index), "identity"))
+            return LineageNode("value", column, step.seq, edges=edges)
         else:
             picked = self._picked[index]
             reads = [
-                (self._value(each.use.name, picked, index), each.how) for each in columns_read(value.expression.tree)
+                (self._value(read.use.name, picked, index), read.how) for read in columns_read(value.expression.tree)
             ]
         # A row that is appended as it is does not depend on the others.
         group = self._demand("group", index) if value in step.aggregations else None
@@ -419,15 +419,15 @@ class _GraphBuilder:
         selector = step.selector
         assert selector is not None
         uses = sorted(selector.uses, key=lambda use: (use.qualifier or "", use.name))
-        found: _Found = []
+        sources: _Sources = []
         if isinstance(step, UpdateStep):
-            found += [(self._read(step, use, kinds, index), "selector") for use in uses]
-            found += [(node, None) for node in self._joins(step, selector, kinds, index)]
+            sources += [(self._read(step, use, kinds, index), "selector") for use in uses]
+            sources += [(node, None) for node in self._joins(step, selector, kinds, index)]
         else:
             is_ever = isinstance(step, OutputStep) and step.arguments.include_deleted
             role = "value ever" if is_ever else "live value"
-            found += [(self._before(role, use.name, kinds, index), "selector") for use in uses]
-        return LineageNode("selector", seq=step.seq, expression=selector, edges=_edges(*found))
+            sources += [(self._before(role, use.name, kinds, index), "selector") for use in uses]
+        return LineageNode("selector", seq=step.seq, expression=selector, edges=_edges(*sources))
 
     def _make_join(self, index: int, alias: str, kinds: _Kinds) -> LineageNode:
         step = self._steps[index]
@@ -435,33 +435,33 @@ class _GraphBuilder:
         join = _join_of(step, alias)
         uses = sorted(join.on.uses, key=lambda use: (use.qualifier or "", use.name))
         load = self._loads[join.load_key]
-        found: _Found = [(self._loaded(load, None), None)]
-        found += [(self._read(step, use, kinds, index), "join") for use in uses]
+        sources: _Sources = [(self._loaded(load, None), None)]
+        sources += [(self._read(step, use, kinds, index), "join") for use in uses]
         # A condition may name the joins before it.
         others = {use.qualifier for use in uses if use.qualifier not in (None, alias)}
-        found += [(self._demand("join", index, other, kinds), None) for other in sorted(filter(None, others))]
-        return LineageNode("join", seq=step.seq, dataset_id=load.dataset_id, expression=join.on, edges=_edges(*found))
+        sources += [(self._demand("join", index, other, kinds), None) for other in sorted(filter(None, others))]
+        return LineageNode("join", seq=step.seq, dataset_id=load.dataset_id, expression=join.on, edges=_edges(*sources))
 
     def _make_group(self, index: int) -> LineageNode:
         """Which rows an aggregate or an append adds."""
         step = self._steps[index]
-        found: _Found = []
+        sources: _Sources = []
         if isinstance(step, AppendStep):
             load = self._loads[step.load_key]
-            found.append((self._loaded(load, None), None))
-            found += [(self._loaded(load, column), "group_by") for column in step.group_by]
+            sources.append((self._loaded(load, None), None))
+            sources += [(self._loaded(load, column), "group_by") for column in step.group_by]
             if (selector := step.source_selector) is not None:
-                found += [(self._loaded(load, use.name), "selector") for use in selector.uses]
+                sources += [(self._loaded(load, use.name), "selector") for use in selector.uses]
             return LineageNode(
-                "group", seq=step.seq, dataset_id=load.dataset_id, expression=selector, edges=_edges(*found)
+                "group", seq=step.seq, dataset_id=load.dataset_id, expression=selector, edges=_edges(*sources)
             )
         assert isinstance(step, AggregateStep)
         picked = self._picked[index]
-        found.append((self._rows(picked, index), None))
-        found += [(self._value(column, picked, index), "group_by") for column in step.group_by]
+        sources.append((self._rows(picked, index), None))
+        sources += [(self._value(column, picked, index), "group_by") for column in step.group_by]
         if step.selector is not None:
-            found.append((self._demand("selector", index, picked), None))
-        return LineageNode("group", seq=step.seq, edges=_edges(*found))
+            sources.append((self._demand("selector", index, picked), None))
+        return LineageNode("group", seq=step.seq, edges=_edges(*sources))
 
     def _make_output(self, index: int, column: str) -> LineageNode:
         step = self._steps[index]
@@ -476,23 +476,23 @@ class _GraphBuilder:
         step, picked = self._steps[index], self._picked[index]
         assert isinstance(step, OutputStep)
         is_ever = step.arguments.include_deleted
-        found: _Found = [(self._before("rows", _ROWS_EVER if is_ever else _ROWS, picked, index), None)]
+        sources: _Sources = [(self._before("rows", _ROWS_EVER if is_ever else _ROWS, picked, index), None)]
         if step.selector is not None:
-            found.append((self._demand("selector", index, picked), None))
+            sources.append((self._demand("selector", index, picked), None))
         if step.order_by:
-            found.append((self._demand("order", index), None))
-        return LineageNode("rows", edges=_edges(*found))
+            sources.append((self._demand("order", index), None))
+        return LineageNode("rows", edges=_edges(*sources))
 
     def _make_order(self, index: int) -> LineageNode:
         step, picked = self._steps[index], self._picked[index]
         assert isinstance(step, OutputStep)
         role = "value ever" if step.arguments.include_deleted else "live value"
-        found: _Found = [(self._before(role, column, picked, index), "order_by") for column in step.order_by]
-        return LineageNode("order", seq=step.seq, edges=_edges(*found))
+        sources: _Sources = [(self._before(role, column, picked, index), "order_by") for column in step.order_by]
+        return LineageNode("order", seq=step.seq, edges=_edges(*sources))
 
 
-def _edges(*found: tuple[int | None, How | None]) -> tuple[LineageEdge, ...]:
-    return tuple(dict.fromkeys(LineageEdge(source, how) for source, how in found if source is not None))
+def _edges(*sources: tuple[int | None, How | None]) -> tuple[LineageEdge, ...]:
+    return tuple(dict.fromkeys(LineageEdge(source, how) for source, how in sources if source is not None))
 
 
 def _assignments(step: UpdateStep | DeleteStep) -> tuple[ComputedColumn, ...]:

@@ -82,7 +82,7 @@ def find_load(reference: LoadReference, definitions: Definitions, source: Source
     """The version that a reference means, to be loaded."""
     from daybook.plan.steps import LoadStep
 
-    dataset_id, wanted = reference.dataset.dataset_id, reference.dataset.dataset_version
+    dataset_id, pinned_version = reference.dataset.dataset_id, reference.dataset.dataset_version
     seq = reference.operation_seq or None
     missing, no_version, disabled = _CODES[reference.role]
     described: dict[str, Any] = {"dataset_id": dataset_id, "reader": reference.reader}
@@ -91,27 +91,27 @@ def find_load(reference: LoadReference, definitions: Definitions, source: Source
     if not versions:
         hint = run_first(dataset_id, definitions) or did_you_mean(dataset_id, definitions.ids("dataset"))
         raise DaybookError(missing, span=span, hint=hint, operation_seq=seq, **described)
-    found = definitions.dataset(dataset_id, wanted)
-    if found is None and wanted is None and (viewed := _missing_view(dataset_id, definitions)) is not None:
+    version = definitions.dataset(dataset_id, pinned_version)
+    if version is None and pinned_version is None and (viewed := _missing_view(dataset_id, definitions)) is not None:
         hint = _declare_or_run(viewed, definitions.registering_project(viewed), project_id)
         raise DaybookError("PROJECT_061", span=span, hint=hint, operation_seq=seq, view=dataset_id, viewed=viewed)
-    if found is None:
+    if version is None:
         span = source.span(*reference.path, "dataset_version")
-        known = f"versions are {', '.join(map(str, versions))}"
+        listed_versions = f"versions are {', '.join(map(str, versions))}"
         # What a run will register has no versions yet that could be pinned.
         is_registered = definitions.declared(dataset_id, versions[-1]) is not None
-        hint = known if is_registered else run_first(dataset_id, definitions) or known
-        raise DaybookError(no_version, span=span, hint=hint, operation_seq=seq, version=wanted, **described)
-    if found.status == "disabled":
+        hint = listed_versions if is_registered else run_first(dataset_id, definitions) or listed_versions
+        raise DaybookError(no_version, span=span, hint=hint, operation_seq=seq, version=pinned_version, **described)
+    if version.status == "disabled":
         raise DaybookError(disabled, span=span, operation_seq=seq, **described)
-    if (problem := _view_problem(found, definitions)) is not None:
+    if (problem := _view_problem(version, definitions)) is not None:
         code, viewed = problem
         raise DaybookError(code, span=span, operation_seq=seq, dataset=viewed)
-    for column in found.dataset.main_table.columns:
+    for column in version.dataset.main_table.columns:
         if ENGINE_COLUMN_NAMES.fullmatch(column.name):
             hint = f"rename the column of dataset {dataset_id}"
             raise DaybookError("PROJECT_027", span=span, hint=hint, operation_seq=seq, column=column.name)
-    return LoadStep(reference.key, reference.role, reference.operation_seq, found, reference.alias)
+    return LoadStep(reference.key, reference.role, reference.operation_seq, version, reference.alias)
 
 
 def _missing_view(dataset_id: str, definitions: Definitions) -> str | None:
@@ -125,9 +125,9 @@ def _missing_view(dataset_id: str, definitions: Definitions) -> str | None:
     return dataset_id if declared is None else None
 
 
-def _view_problem(found: DatasetVersion, definitions: Definitions) -> tuple[str, str] | None:
+def _view_problem(version: DatasetVersion, definitions: Definitions) -> tuple[str, str] | None:
     """What a view of a registered dataset cannot do; one of a declared dataset is checked with the files."""
-    if (view := found.view) is None:
+    if (view := version.view) is None:
         return None
     if view.dataset.view is not None:
         return _view_problem(view.dataset, definitions)
@@ -136,7 +136,7 @@ def _view_problem(found: DatasetVersion, definitions: Definitions) -> tuple[str,
     if declared is not None and declared.contract is not None:
         return None
     match viewed.main_table.temporal_mode:
-        case None if found.viewed.reads_one_slice and isinstance(viewed.main_table.location, TableLocation):
+        case None if version.viewed.reads_one_slice and isinstance(viewed.main_table.location, TableLocation):
             return None
         case None | "snapshot":
             return "MODEL_084", viewed.id

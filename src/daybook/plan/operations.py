@@ -245,8 +245,8 @@ def _fit_column(
         return None
     target, present = walk.target(column, value)
     if target is None:
-        found = value.type if isinstance(value, CompiledExpression) else value
-        reason = f"it is {found} in the source and {present} in the working dataset"
+        value_type = value.type if isinstance(value, CompiledExpression) else value
+        reason = f"it is {value_type} in the source and {present} in the working dataset"
         walk.report("APPEND_003", *path, seq=operation.seq, column=column, reason=reason)
         return None
     walk.columns[column] = target
@@ -265,18 +265,18 @@ def _plan_append_aggregation(
         aggregation.group_by, scope, load.table, (*path, "group_by"), code="APPEND_006", seq=operation.seq
     )
     values = []
-    for number, each in enumerate(aggregation.aggregations):
+    for number, value in enumerate(aggregation.aggregations):
         here = (*path, "aggregations", number)
         compiled = walk.compile(
-            each.expression,
+            value.expression,
             scope,
             (*here, "expression"),
-            error_translator("APPEND_005", unknown="APPEND_006", column=each.column),
+            error_translator("APPEND_005", unknown="APPEND_006", column=value.column),
             seq=operation.seq,
             grouping=Grouping(group_by, strict=True),
         )
-        if compiled and (target := _fit_column(walk, operation, each.column, compiled, (*here, "column"))):
-            values.append(ComputedColumn(each.column, compiled, target))
+        if compiled and (target := _fit_column(walk, operation, value.column, compiled, (*here, "column"))):
+            values.append(ComputedColumn(value.column, compiled, target))
     return group_by, tuple(values)
 
 
@@ -301,8 +301,8 @@ def plan_check(walk: Walk, operation: CheckOperation, index: int) -> CheckStep |
     walk.usage.add(operation.seq, walk.input.dataset_id, walk.input.types, read)
     if condition is None:
         return None
-    known = [name for name in _identifying_columns(walk, selector, index) if name in walk.columns]
-    columns = tuple(dict.fromkeys((*known, *sorted(read - SYSTEM_COLUMNS.keys()))))
+    identifying = [name for name in _identifying_columns(walk, selector, index) if name in walk.columns]
+    columns = tuple(dict.fromkeys((*identifying, *sorted(read - SYSTEM_COLUMNS.keys()))))
     return CheckStep(operation.seq, operation.id, operation.name, selector, condition, columns, walk.schema())
 
 
@@ -345,7 +345,7 @@ def plan_output(walk: Walk, operation: OutputOperation, index: int) -> OutputSte
 def _written_synonyms(walk: Walk, written: tuple[str, ...]) -> dict[str, str]:
     """Columns that an output names by another word, which is the name it writes."""
     table = walk.input.table
-    names = {split_reference(each)[1]: walk.column_name(each, table) for each in written}
+    names = {split_reference(reference)[1]: walk.column_name(reference, table) for reference in written}
     return {column: name for name, column in names.items() if COLUMN_SYNONYMS.get(name) == column}
 
 
@@ -353,6 +353,6 @@ def _output_columns(
     walk: Walk, operation: OutputOperation, written: tuple[str, ...], path: SourcePath, key: str
 ) -> tuple[str, ...]:
     names = walk.known_columns(written, walk.scope(), walk.input.table, path, code="OUTPUT_002", seq=operation.seq)
-    for number, name in find_repeated(walk.column_name(each, walk.input.table) for each in written):
+    for number, name in find_repeated(walk.column_name(reference, walk.input.table) for reference in written):
         walk.report("OUTPUT_011", *path, number, seq=operation.seq, key=key, column=name)
     return names

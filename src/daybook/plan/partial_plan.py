@@ -93,14 +93,14 @@ def key_columns(plan: Plan, step: Step) -> Schema:
 
 def picked_rows(plan: Plan, step: Step, keys: RowKeys, more: Iterable[str] = ()) -> PartialPlan:
     """The rows that the operation picked, as they were when it came to them; `more` are further columns of them."""
-    found = _picked_rows(plan, step, keys)
+    rows_plan = _picked_rows(plan, step, keys)
     seen = selectable_columns(plan, step)
-    output = found.output
+    output = rows_plan.output
     added = {name: seen[name] for name in more if name in seen and name not in output.columns}
     shown = {name: type_ for name, type_ in output.columns.items() if name not in TRACE_COLUMNS}
     traced = {name: output.columns[name] for name in TRACE_COLUMNS}
     wider = replace(output, columns={**shown, **added, **traced})
-    return replace(found, plan=replace(found.plan, steps=(*found.plan.steps[:-1], wider)))
+    return replace(rows_plan, plan=replace(rows_plan.plan, steps=(*rows_plan.plan.steps[:-1], wider)))
 
 
 def _picked_rows(plan: Plan, step: Step, keys: RowKeys) -> PartialPlan:
@@ -143,18 +143,18 @@ def summary_rows(plan: Plan, step: Step, keys: RowKeys, ids: Sequence[str] = ())
     counted = (*step.aggregations, ComputedColumn(rows, _row_count(), INTEGER))
     if isinstance(step, AggregateStep):
         selector = _restrict_to_keys(step.selector, keys)
-        made: Step = replace(step, selector=selector, aggregations=counted, schema=schema)
+        summary: Step = replace(step, selector=selector, aggregations=counted, schema=schema)
     else:
         selector = _restrict_to_keys(step.source_selector, keys)
-        made = replace(step, source_selector=selector, aggregations=counted, schema=schema)
+        summary = replace(step, source_selector=selector, aggregations=counted, schema=schema)
     is_made: TypedNode = TypedComparison("=", _column_value("_operation_seq", INTEGER), LiteralValue(step.seq, INTEGER))
     if ids:
-        choices = tuple(LiteralValue(each, STRING) for each in ids)
+        choices = tuple(LiteralValue(id_, STRING) for id_ in ids)
         has_id = TypedMembership(_column_value("_row_id", STRING), choices, is_negated=False)
         is_made = TypedLogical("AND", (is_made, has_id))
     selected = _compiled_tree(is_made, "_operation_seq", "_row_id")
     output = _output_step(step, step.seq + 1, selected, {name: types[name] for name in names})
-    return _partial_plan(plan, step, made, replace(output, schema=schema), order=(*grouped, "_row_id"))
+    return _partial_plan(plan, step, summary, replace(output, schema=schema), order=(*grouped, "_row_id"))
 
 
 def rows_column(step: AggregateStep | AppendStep) -> str:
@@ -179,8 +179,8 @@ def detail_rows(
     types = {**selectable_columns(plan, step), **schema}
     keys = [name for name in plan.input.version.dataset.natural_key_columns if name in before]
     own = [value.column for value in computed]
-    known = keys or [name for name in before if name not in columns]
-    names = dict.fromkeys((*step.group_by, *known, *columns, *own, "_row_id"))
+    identifying = keys or [name for name in before if name not in columns]
+    names = dict.fromkeys((*step.group_by, *identifying, *columns, *own, "_row_id"))
     is_picked = _compiled_tree(_column_value(_PICKED_COLUMN, BOOLEAN), _PICKED_COLUMN)
     output = _output_step(step, step.seq + 1, is_picked, {name: types[name] for name in names})
     order = tuple(dict.fromkeys((*step.group_by, *keys, "_row_id")))
@@ -202,9 +202,9 @@ def written_rows(plan: Plan, step: OutputStep, columns: Iterable[str], made_by: 
     keys = [] if made_by is None else [[RowKey("_operation_seq", made_by, INTEGER)]]
     selector = _restrict_to_keys(step.selector, keys)
     output = replace(step, selector=selector, columns={name: types[name] for name in columns}, order_by=())
-    found = _partial_plan(plan, step, output)
-    steps = tuple(each for each in found.plan.steps if not isinstance(each, CheckStep))
-    return replace(found, plan=replace(found.plan, steps=steps))
+    rows_plan = _partial_plan(plan, step, output)
+    steps = tuple(plan_step for plan_step in rows_plan.plan.steps if not isinstance(plan_step, CheckStep))
+    return replace(rows_plan, plan=replace(rows_plan.plan, steps=steps))
 
 
 def _working_rows_plan(
@@ -236,7 +236,7 @@ def _updated_rows_plan(plan: Plan, step: UpdateStep, keys: RowKeys) -> PartialPl
     system = [name for name in _system_columns(step.selector, keys) if name != "_updated_at"]
     names: list[str] = []
     for name in dict.fromkeys((*before, *new, *system)):
-        names += [each for each in (name, new.get(name)) if each in types]
+        names += [column for column in (name, new.get(name)) if column in types]
     is_shown = _is_shown(step, keys)
     read = sorted({node.use.name for node in is_shown.walk() if isinstance(node, ColumnValue)})
     picked = ComputedColumn(_PICKED_COLUMN, _compiled_tree(is_shown, *read), BOOLEAN)
@@ -260,11 +260,11 @@ def _is_shown(step: UpdateStep, keys: RowKeys) -> TypedNode:
         return LiteralValue(True, BOOLEAN)
     marked = TypedCase(((_has_keys(keys), LiteralValue(1, INTEGER)),), LiteralValue(0, INTEGER), INTEGER)
     most = TypedCall(FUNCTIONS["MAX_AGG"], (marked,), INTEGER)
-    found = tuple(
+    conditions = tuple(
         TypedComparison("=", TypedWindow(most, group, (), INTEGER), LiteralValue(1, INTEGER))
         for group in sorted(groups, key=repr)
     )
-    return TypedLogical("OR", found) if len(found) > 1 else found[0]
+    return TypedLogical("OR", conditions) if len(conditions) > 1 else conditions[0]
 
 
 def _source_rows_plan(plan: Plan, step: AppendStep, keys: RowKeys) -> PartialPlan:
@@ -282,8 +282,8 @@ def _source_rows_plan(plan: Plan, step: AppendStep, keys: RowKeys) -> PartialPla
 
 
 def _partial_plan(plan: Plan, step: Step, *last: Step, order: tuple[str, ...] = ()) -> PartialPlan:
-    before = [each for each in _steps_before(plan, step) if not isinstance(each, OutputStep)]
-    seqs = {step.seq, *(each.seq for each in before)}
+    before = [earlier for earlier in _steps_before(plan, step) if not isinstance(earlier, OutputStep)]
+    seqs = {step.seq, *(earlier.seq for earlier in before)}
     loads = tuple(load for load in plan.loads if load.key == INPUT_KEY or load.operation_seq in seqs)
     feeds = {load.key: load.key for load in loads}
     short = replace(plan, loads=loads, steps=(*before, *last))
@@ -321,12 +321,12 @@ def _summarized_columns(step: AggregateStep | AppendStep, load: LoadStep) -> lis
 def _checked_columns(plan: Plan, step: CheckStep, keys: RowKeys) -> list[str]:
     """What identifies rows for people, and what the check looks at; every column where rows have no key."""
     before = _schema_before(plan, step)
-    groups = [name for each in _steps_before(plan, step) for name in _group_by(each)]
-    known = [name for name in (*plan.input.version.dataset.natural_key_columns, *groups) if name in before]
-    if not known:
+    groups = [name for earlier in _steps_before(plan, step) for name in _group_by(earlier)]
+    identifying = [name for name in (*plan.input.version.dataset.natural_key_columns, *groups) if name in before]
+    if not identifying:
         return list(before)
     read = working_columns(step.condition, step.selector) & before.keys()
-    return [*known, *(name for name in _named_columns(keys) if name in before), *sorted(read)]
+    return [*identifying, *(name for name in _named_columns(keys) if name in before), *sorted(read)]
 
 
 def _system_columns(selector: CompiledExpression | None, keys: RowKeys) -> list[str]:
@@ -351,7 +351,7 @@ def _restrict_to_keys(selector: CompiledExpression | None, keys: RowKeys) -> Com
 
 
 def _named_columns(keys: RowKeys) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(key.column for each in keys for key in each))
+    return tuple(dict.fromkeys(key.column for row in keys for key in row))
 
 
 def _has_keys(keys: RowKeys) -> TypedNode:
@@ -377,13 +377,13 @@ def _has_values(columns: Sequence[str], rows: Sequence[Mapping[str, RowKey]]) ->
         parts = [(alike[0][first], _has_values(others, alike)) for alike in by_value.values()]
         return _any_of([_all_of([_key_condition(key), condition]) for key, condition in parts])
     keys = [alike[0][first] for alike in by_value.values()]
-    given = [key for key in keys if key.value is not None]
+    valued = [key for key in keys if key.value is not None]
     conditions = [_key_condition(key) for key in keys if key.value is None]
-    if len(given) == 1:
-        conditions.append(_key_condition(given[0]))
-    elif given:
-        choices = tuple(LiteralValue(key.value, key.type) for key in given)
-        conditions.append(TypedMembership(_column_value(first, given[0].type), choices, is_negated=False))
+    if len(valued) == 1:
+        conditions.append(_key_condition(valued[0]))
+    elif valued:
+        choices = tuple(LiteralValue(key.value, key.type) for key in valued)
+        conditions.append(TypedMembership(_column_value(first, valued[0].type), choices, is_negated=False))
     return _any_of(conditions)
 
 

@@ -48,12 +48,12 @@ _MAX_WALKS = 6
 def check_given_types(walk: Walk) -> Iterator[DaybookError]:
     """Types that are given to columns which have one already."""
     present = {**walk.input.types, **SYSTEM_COLUMNS}
-    for given in declared_column_types(walk.project.operations):
-        expected = present.get(given.column, given.type)
-        if given.type != expected:
-            span = walk.source.span("operations", *given.path)
+    for declared in declared_column_types(walk.project.operations):
+        expected = present.get(declared.column, declared.type)
+        if declared.type != expected:
+            span = walk.source.span("operations", *declared.path)
             yield DaybookError(
-                "PROJECT_029", span=span, operation_seq=given.seq, column=given.column, expected=expected
+                "PROJECT_029", span=span, operation_seq=declared.seq, column=declared.column, expected=expected
             )
 
 
@@ -65,13 +65,13 @@ def check_unused_names(walk: Walk) -> Iterator[DaybookError]:
     """
     aliases = {load.alias: {**load.types, **SYSTEM_COLUMNS} for load in walk.loads if load.alias is not None}
     scopes = [walk.scope(aliases), *(walk.source_scope(load) for load in walk.loads if load.role == "append")]
-    known: set[object] = set()
+    reported: set[object] = set()
     for key, code in (("selectors", "PROJECT_028"), ("expressions", "PROJECT_051")):
         for name in [name for name in getattr(walk.project, key) if name not in walk.names.used]:
-            found = [errors for scope in scopes for errors in _name_errors(name, scope, walk.names)]
-            fewest = min(found, key=len)
-            causes = [each for each in fewest if _mistake(each) not in known]
-            known |= set(map(_mistake, causes))
+            errors_by_scope = [errors for scope in scopes for errors in _name_errors(name, scope, walk.names)]
+            fewest = min(errors_by_scope, key=len)
+            causes = [error for error in fewest if _mistake(error) not in reported]
+            reported |= set(map(_mistake, causes))
             if causes:
                 span = causes[0].span or walk.source.span(key, name)
                 yield DaybookError(code, span=span, causes=causes, used_as=causes[0].used_as, name=name)
@@ -178,9 +178,9 @@ def examine_project(project: Project, source: SourceMap, definitions: Definition
     locations = _flattened(finding for check in LOCATION_CHECKS for finding in check(walk))
     if errors:
         return ExaminedProject(None, errors, locations)
-    found = [notice for find in WARNINGS for notice in find(walk)]
+    all_notices = [notice for find in WARNINGS for notice in find(walk)]
     accepted = {(operation.seq, code) for operation in project.operations for code in operation.accept}
-    notices = tuple(notice for notice in found if (notice.operation_seq, notice.code) not in accepted)
+    notices = tuple(notice for notice in all_notices if (notice.operation_seq, notice.code) not in accepted)
     types = {name: walk.assumed.get(name, column_type) for name, column_type in walk.columns.items()}
     plan = Plan(
         project,
@@ -189,7 +189,7 @@ def examine_project(project: Project, source: SourceMap, definitions: Definition
         types,
         notices,
         walk.usage.frozen(),
-        accepted=len(found) - len(notices),
+        accepted=len(all_notices) - len(notices),
     )
     return ExaminedProject(plan, (), locations)
 
@@ -224,20 +224,20 @@ def _walk_until_types_settle(
         changed: frozenset[str] = frozenset()
         for _ in range(_MAX_WALKS):
             walk = _walk_operations(project, source, definitions, names, load, assumed, growing, compiled)
-            found = {name: _string_if_null(made) for name, made in walk.made.items()}
-            if found == assumed or (walk.errors and changed <= growing):
+            types = {name: _string_if_null(column_type) for name, column_type in walk.made.items()}
+            if types == assumed or (walk.errors and changed <= growing):
                 return walk
             if walk.errors:
                 break
-            changed = frozenset(name for name, made in found.items() if assumed.get(name) != made)
-            assumed = found
+            changed = frozenset(name for name, column_type in types.items() if assumed.get(name) != column_type)
+            assumed = types
         growing |= changed
-        assumed = {name: made for name, made in assumed.items() if name not in growing}
+        assumed = {name: column_type for name, column_type in assumed.items() if name not in growing}
 
 
-def _string_if_null(made: ColumnType) -> ColumnType:
+def _string_if_null(column_type: ColumnType) -> ColumnType:
     """A column that only ever gets NULL is a string."""
-    return STRING if isinstance(made, NullType) else made
+    return STRING if isinstance(column_type, NullType) else column_type
 
 
 def _walk_operations(
@@ -250,8 +250,8 @@ def _walk_operations(
     growing: frozenset[str],
     compiled: CompiledExpressions,
 ) -> Walk:
-    given = {each.column: each.type for each in declared_column_types(project.operations)}
-    fixed = {**given, **load.types}
+    declared_types = {declaration.column: declaration.type for declaration in declared_column_types(project.operations)}
+    fixed = {**declared_types, **load.types}
     walk = Walk(project, source, definitions, names, load, assumed, growing, dict(load.types), fixed, compiled)
     walk.loads.append(load)
     for index, operation in enumerate(project.operations):

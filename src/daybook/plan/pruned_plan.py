@@ -57,13 +57,13 @@ def prune_plan(plan: Plan) -> Plan:
 
 def _makers(plan: Plan) -> dict[int, LoadStep]:
     """The operations that make rows, each with the load that its rows are said to come from."""
-    found = {_LOADED: plan.input}
+    loads = {_LOADED: plan.input}
     for step in plan.steps:
         if isinstance(step, AggregateStep):
-            found[step.seq] = plan.input
+            loads[step.seq] = plan.input
         elif isinstance(step, AppendStep):
-            found[step.seq] = plan.load(step.load_key)
-    return found
+            loads[step.seq] = plan.load(step.load_key)
+    return loads
 
 
 def _unread_makers(plan: Plan) -> set[int]:
@@ -82,30 +82,32 @@ _KnownValues: TypeAlias = dict[int, dict[str, Any]]
 
 def _known_values(plan: Plan) -> list[_KnownValues]:
     """Before each step: what was written as it stands there, and NULL where nobody has written anything."""
-    known: _KnownValues = {_LOADED: _source_of(plan.input, _LOADED)}
-    found: list[_KnownValues] = []
+    values_by_maker: _KnownValues = {_LOADED: _source_of(plan.input, _LOADED)}
+    values_before_steps: list[_KnownValues] = []
     before: Schema = plan.input.types
     for step in plan.steps:
-        found.append({seq: dict(values) for seq, values in known.items()})
-        for values in known.values():
+        values_before_steps.append({seq: dict(values) for seq, values in values_by_maker.items()})
+        for values in values_by_maker.values():
             values |= dict.fromkeys(step.schema.keys() - before.keys() - SYSTEM_COLUMNS.keys())
         match step:
             case UpdateStep():
-                for values in known.values():
+                for values in values_by_maker.values():
                     _assign_known(values, step)
             case AggregateStep():
-                made = {*step.group_by, *(value.column for value in step.aggregations)}
-                known[step.seq] = _source_of(plan.input, step.seq) | dict.fromkeys(step.schema.keys() - made)
+                made_columns = {*step.group_by, *(value.column for value in step.aggregations)}
+                values_by_maker[step.seq] = _source_of(plan.input, step.seq) | dict.fromkeys(
+                    step.schema.keys() - made_columns
+                )
             case AppendStep():
-                made = {*step.group_by, *step.made_columns}
+                made_columns = {*step.group_by, *step.made_columns}
                 source = _source_of(plan.load(step.load_key), step.seq)
-                known[step.seq] = source | dict.fromkeys(step.schema.keys() - made)
+                values_by_maker[step.seq] = source | dict.fromkeys(step.schema.keys() - made_columns)
             case DeleteStep() | CheckStep() | OutputStep():
                 pass
             case _:
                 assert_never(step)
         before = step.schema
-    return found
+    return values_before_steps
 
 
 def _source_of(load: LoadStep, seq: int) -> dict[str, Any]:
@@ -147,33 +149,33 @@ class _BackwardWalk:
 
     def steps(self) -> list[Step]:
         """The steps that are needed, in order."""
-        found: list[Step] = []
+        steps: list[Step] = []
         for index, whole in reversed([*enumerate(self.plan.steps)]):
             self._enter(index)
             schema = self._schema(whole.schema)
             step = self._pruned(whole)
             if isinstance(step, OutputStep):
-                found.append(step)
+                steps.append(step)
             elif step is not None:
-                found.append(replace(step, schema=schema))
+                steps.append(replace(step, schema=schema))
                 before = self.plan.steps[index - 1].schema if index else self.plan.input.types
                 self._forget(whole.schema.keys() - before.keys())
-        return found[::-1]
+        return steps[::-1]
 
     def _enter(self, index: int) -> None:
-        makers = (each.seq for each in self.plan.steps[:index] if isinstance(each, AggregateStep | AppendStep))
+        makers = (step.seq for step in self.plan.steps[:index] if isinstance(step, AggregateStep | AppendStep))
         self.values = self.known[index]
         self.before = tuple(seq for seq in (_LOADED, *makers) if seq in self.values)
 
     def _schema(self, whole: Schema) -> Schema:
         """The columns after the present step that any row needs."""
-        wanted = set[str]().union(*self.needs.values())
-        return {name: type_ for name, type_ in whole.items() if name in wanted}
+        needed = set[str]().union(*self.needs.values())
+        return {name: type_ for name, type_ in whole.items() if name in needed}
 
-    def _forget(self, made: Iterable[str]) -> None:
+    def _forget(self, made_columns: Iterable[str]) -> None:
         """Before the step that makes them, nobody reads these columns."""
         for columns in self.needs.values():
-            columns.difference_update(made)
+            columns.difference_update(made_columns)
 
     def note_missing(self, wanted: set[str], made: Schema) -> None:
         self.missing |= wanted - made.keys() - SYSTEM_COLUMNS.keys()
@@ -216,10 +218,10 @@ class _BackwardWalk:
 
     def _update(self, step: UpdateStep) -> UpdateStep | None:
         picked = self._picked(step.selector, self.needs)
-        wanted = set[str]().union(*(self.needs[seq] for seq in picked))
+        needed = set[str]().union(*(self.needs[seq] for seq in picked))
         # Every operation that picks a row sets the time of its last change, whatever it assigns.
-        is_dated = "_updated_at" in wanted
-        values = tuple(value for value in step.assignments if is_dated or value.column in wanted)
+        is_dated = "_updated_at" in needed
+        values = tuple(value for value in step.assignments if is_dated or value.column in needed)
         if not values:
             return None
         short = replace(step, assignments=values, joins=_joins_read(step, values))
@@ -236,31 +238,31 @@ class _BackwardWalk:
         return short
 
     def _aggregate(self, step: AggregateStep) -> AggregateStep | None:
-        wanted = self.needs.pop(step.seq, None)
+        needed = self.needs.pop(step.seq, None)
         picked = self._picked(step.selector, self.before)
-        if wanted is None:
+        if needed is None:
             return None
         if not picked:
             # It makes no rows, but a step that looks for them names their columns.
-            self._need([_LOADED], wanted)
+            self._need([_LOADED], needed)
             return None
-        self.note_missing(wanted, step.schema)
-        values = tuple(value for value in step.aggregations if value.column in wanted)
+        self.note_missing(needed, step.schema)
+        values = tuple(value for value in step.aggregations if value.column in needed)
         read = columns_read(step.selector, *(value.expression for value in values))
         self._need(picked, {*step.group_by} | read)
         return replace(step, aggregations=values)
 
     def _append(self, step: AppendStep) -> AppendStep | None:
-        wanted = self.needs.pop(step.seq, None)
-        if wanted is None:
+        needed = self.needs.pop(step.seq, None)
+        if needed is None:
             return None
-        self.note_missing(wanted, step.schema)
-        columns = tuple(name for name in step.columns if name in wanted)
-        mapped = tuple(value for value in step.mapped if value.column in wanted)
+        self.note_missing(needed, step.schema)
+        columns = tuple(name for name in step.columns if name in needed)
+        mapped = tuple(value for value in step.mapped if value.column in needed)
         # An append without aggregations would copy rows.
-        values = tuple(value for value in step.aggregations if value.column in wanted) or step.aggregations[:1]
+        values = tuple(value for value in step.aggregations if value.column in needed) or step.aggregations[:1]
         read = columns_read(step.source_selector, *(value.expression for value in (*mapped, *values)))
-        system = wanted & SYSTEM_COLUMNS.keys()
+        system = needed & SYSTEM_COLUMNS.keys()
         self._load(step.load_key, {*columns, *step.group_by} | read | system)
         return replace(step, columns=columns, mapped=mapped, aggregations=values)
 
@@ -271,8 +273,8 @@ class _BackwardWalk:
 
 def columns_read(*expressions: CompiledExpression | None) -> set[str]:
     """The working columns that expressions read, those of trees that were put together later included."""
-    given = [each for each in expressions if each is not None]
-    uses = {use for each in given for use in (*each.uses, *column_uses(each.tree))}
+    compiled = [expression for expression in expressions if expression is not None]
+    uses = {use for expression in compiled for use in (*expression.uses, *column_uses(expression.tree))}
     return {use.name for use in uses if use.qualifier is None}
 
 
@@ -282,7 +284,7 @@ def _joins_read(step: UpdateStep, values: Iterable[ComputedColumn]) -> tuple[Joi
     kept: list[JoinStep] = []
     for join in reversed(step.joins):
         # A join sees only those before it, so all who read this one are known.
-        if any(each and join.alias in _aliases(each) for each in read):
+        if any(expression and join.alias in _aliases(expression) for expression in read):
             read.append(join.on)
             kept.insert(0, join)
     return tuple(
@@ -296,7 +298,9 @@ def _aliases(expression: CompiledExpression) -> frozenset[str]:
 
 
 def _joined_columns(alias: str, expressions: Iterable[CompiledExpression | None]) -> set[str]:
-    uses = {use for each in expressions if each for use in (*each.uses, *column_uses(each.tree))}
+    uses = {
+        use for expression in expressions if expression for use in (*expression.uses, *column_uses(expression.tree))
+    }
     return {use.name for use in uses if use.qualifier == alias}
 
 

@@ -92,10 +92,10 @@ def registration_errors(plan: "Plan", source: SourceMap, definitions: Definition
             error.span = span
             yield error
             continue
-        known = definitions.declared(dataset_id)
-        if known is None or known.contract is None or known.status == "disabled":
+        declared = definitions.declared(dataset_id)
+        if declared is None or declared.contract is None or declared.status == "disabled":
             continue
-        differences = find_differences(known.contract, written)
+        differences = find_differences(declared.contract, written)
         if differences:
             yield DaybookError(
                 "OUTPUT_023",
@@ -103,7 +103,7 @@ def registration_errors(plan: "Plan", source: SourceMap, definitions: Definition
                 operation_seq=step.seq,
                 dataset_id=dataset_id,
                 difference="; ".join(differences),
-                declared=describe_columns(known.contract),
+                declared=describe_columns(declared.contract),
                 written=describe_columns(written),
             )
 
@@ -156,7 +156,9 @@ def _registered_temporal_mode(
 
 def _check_table_name(table_name: str, name: str, seq: int) -> None:
     """Expressions must be able to name the table of a dataset."""
-    causes = [DaybookError(each.code, hint=each.hint, **each.parameters) for each in check_main_table_name(table_name)]
+    causes = [
+        DaybookError(error.code, hint=error.hint, **error.parameters) for error in check_main_table_name(table_name)
+    ]
     if causes:
         raise DaybookError("OUTPUT_022", operation_seq=seq, causes=causes, name=name)
 

@@ -29,8 +29,8 @@ class ColumnUsageLog:
         self._found: set[PlanColumnUsage] = set()
 
     def add(self, seq: int, dataset_id: str, declared: Iterable[str], names: Iterable[str]) -> None:
-        known = frozenset(declared)
-        self._found.update(PlanColumnUsage(seq, dataset_id, name) for name in names if name in known)
+        declared_names = frozenset(declared)
+        self._found.update(PlanColumnUsage(seq, dataset_id, name) for name in names if name in declared_names)
 
     def frozen(self) -> tuple[PlanColumnUsage, ...]:
         return tuple(sorted(self._found))
@@ -38,12 +38,12 @@ class ColumnUsageLog:
 
 def working_columns(*expressions: CompiledExpression | None) -> set[str]:
     """The working columns that expressions read."""
-    return {use.name for each in expressions if each for use in each.uses if use.qualifier is None}
+    return {use.name for expression in expressions if expression for use in expression.uses if use.qualifier is None}
 
 
 def alias_columns(alias: str, *expressions: CompiledExpression | None) -> set[str]:
     """The columns of a join that expressions read."""
-    return {use.name for each in expressions if each for use in each.uses if use.qualifier == alias}
+    return {use.name for expression in expressions if expression for use in expression.uses if use.qualifier == alias}
 
 
 # The business columns of the working dataset, in order; system columns are always there.
@@ -146,8 +146,8 @@ class UpdateStep:
     @property
     def windows(self) -> tuple[TypedWindow, ...]:
         """The windows in its values, each once."""
-        found = (node for value in self.assignments for node in value.expression.tree.walk())
-        return tuple(dict.fromkeys(node for node in found if isinstance(node, TypedWindow)))
+        nodes = (node for value in self.assignments for node in value.expression.tree.walk())
+        return tuple(dict.fromkeys(node for node in nodes if isinstance(node, TypedWindow)))
 
 
 @dataclass(frozen=True, slots=True)

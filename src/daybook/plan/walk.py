@@ -45,13 +45,13 @@ def error_translator(
     `ignore` are aliases whose dataset was not found, which has been reported already.
     """
 
-    def translate(found: DaybookError) -> tuple[str, Mapping[str, Any]] | None:
-        name = found.parameters.get("name")
-        if found.code in UNKNOWN_NAME_CODES and str(name).partition(".")[0] in ignore:
+    def translate(error: DaybookError) -> tuple[str, Mapping[str, Any]] | None:
+        name = error.parameters.get("name")
+        if error.code in UNKNOWN_NAME_CODES and str(name).partition(".")[0] in ignore:
             return None
-        if unknown and found.code in UNKNOWN_NAME_CODES:
-            return unknown, {"name": found.parameters.get("column", name)}
-        if selector and found.code == UNKNOWN_SELECTOR_CODE:
+        if unknown and error.code in UNKNOWN_NAME_CODES:
+            return unknown, {"name": error.parameters.get("column", name)}
+        if selector and error.code == UNKNOWN_SELECTOR_CODE:
             return selector, {"name": name}
         return code, parameters
 
@@ -63,12 +63,14 @@ def translate_errors(
 ) -> list[DaybookError]:
     """One finding of the operation per finding of the expression, which becomes its cause."""
     findings = []
-    for found in flatten(error):
-        if chosen := translate(found):
+    for finding in flatten(error):
+        if chosen := translate(finding):
             code, parameters = chosen
-            where = found.span or span
+            where = finding.span or span
             findings.append(
-                DaybookError(code, span=where, operation_seq=seq, causes=(found,), used_as=found.used_as, **parameters)
+                DaybookError(
+                    code, span=where, operation_seq=seq, causes=(finding,), used_as=finding.used_as, **parameters
+                )
             )
     return findings
 
@@ -98,12 +100,12 @@ class CompiledExpressions:
         self, text: str, scope: Scope, path: SourcePath, grouping: Grouping | None, **options: Any
     ) -> CompiledExpression:
         """The expression as it was compiled before, or compiled now; raises all its errors."""
-        known = self._known.get(path)
-        if known is None or not known.is_for(scope, grouping):
+        stored = self._known.get(path)
+        if stored is None or not stored.is_for(scope, grouping):
             compiled = compile_expression(text, scope, grouping=grouping, **options)
-            known = _Compiled(compiled, grouping, {use: scope.type_of(use) for use in compiled.uses})
-            self._known[path] = known
-        return known.expression
+            stored = _Compiled(compiled, grouping, {use: scope.type_of(use) for use in compiled.uses})
+            self._known[path] = stored
+        return stored.expression
 
 
 @dataclass
@@ -163,7 +165,7 @@ class Walk:
 
     def load(self, key: str) -> LoadStep | None:
         """What an operation reads under a key; None with its finding reported."""
-        reference = next(each for each in self.references if each.key == key)
+        reference = next(candidate for candidate in self.references if candidate.key == key)
         try:
             self.loads.append(find_load(reference, self.definitions, self.source, self.project.id))
         except DaybookError as error:
@@ -173,7 +175,7 @@ class Walk:
 
     def span_of(self, load: LoadStep) -> Span | None:
         """The position of the reference that a load comes from."""
-        return self.source.span(*next(each.path for each in self.references if each.key == load.key))
+        return self.source.span(*next(reference.path for reference in self.references if reference.key == load.key))
 
     def report(
         self,
@@ -243,15 +245,15 @@ class Walk:
             if name in scope.columns:
                 names.append(name)
             else:
-                hint = did_you_mean(name, [each for each in scope.columns if each not in SYSTEM_COLUMNS])
+                hint = did_you_mean(name, [column for column in scope.columns if column not in SYSTEM_COLUMNS])
                 self.report(code, *path, number, seq=seq, hint=hint, name=written)
         return tuple(names)
 
     def target(self, column: str, value: ColumnType | CompiledExpression) -> tuple[ColumnType | None, ColumnType]:
         """The type a value is fitted to in a column, None when it does not fit, and the type the column had."""
         type_ = value.type if isinstance(value, CompiledExpression) else value
-        if given := SYSTEM_COLUMNS.get(column) or self.fixed.get(column):
-            return (given if fits(type_, given) else None), given
+        if fixed_type := SYSTEM_COLUMNS.get(column) or self.fixed.get(column):
+            return (fixed_type if fits(type_, fixed_type) else None), fixed_type
         own = value.column_type if isinstance(value, CompiledExpression) else value
         beside_decimals = value.type_beside_decimals if isinstance(value, CompiledExpression) else value
         present = self.made.get(column, NULL)
