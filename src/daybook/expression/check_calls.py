@@ -216,8 +216,8 @@ def _apply(function: Function, node: Call, arguments: tuple[TypedNode, ...], che
 def to_arguments(typed: tuple[TypedNode, ...], texts: tuple[str, ...] | None = None) -> tuple[Argument, ...]:
     """Arguments as a function's declaration sees them; `texts` is their SQL."""
     return tuple(
-        Argument(texts[position] if texts else "", each.type, each.value if isinstance(each, LiteralValue) else None)
-        for position, each in enumerate(typed)
+        Argument(texts[position] if texts else "", node.type, node.value if isinstance(node, LiteralValue) else None)
+        for position, node in enumerate(typed)
     )
 
 
@@ -244,12 +244,12 @@ def report_mixed(name: str, span: NodeSpan, values: tuple[TypedNode, ...], check
 
 
 def _has_right_count(function: Function, node: Call, checking: CheckContext) -> bool:
-    found = len(node.arguments)
-    if function.least <= found and (function.most is None or found <= function.most):
+    count = len(node.arguments)
+    if function.least <= count and (function.most is None or count <= function.most):
         return True
     hint = f"{function.signature}: {function.sentence}"
     checking.report(
-        "EXPR_015", node.span, hint=hint, name=function.name, expected=_describe_count(function), found=found
+        "EXPR_015", node.span, hint=hint, name=function.name, expected=_describe_count(function), found=count
     )
     return False
 
@@ -307,16 +307,16 @@ def _with_article(words: str) -> str:
     return f"{'an' if words[0] in 'aeiou' else 'a'} {words}" if words != "any" else "a value"
 
 
-def _type_hint(parameter: FunctionParameter, found: ColumnType) -> str | None:
+def _type_hint(parameter: FunctionParameter, column_type: ColumnType) -> str | None:
     if parameter.accepts is ParameterKind.TEXT:
         return "TO_STRING converts it to text"
-    if parameter.accepts is ParameterKind.BOOLEAN and not isinstance(found, BooleanType):
+    if parameter.accepts is ParameterKind.BOOLEAN and not isinstance(column_type, BooleanType):
         return "compare it with something"
-    if parameter.accepts is ParameterKind.DATE and found == TIMESTAMP:
+    if parameter.accepts is ParameterKind.DATE and column_type == TIMESTAMP:
         return "DATE(timestamp) is its day"
-    if parameter.accepts in {ParameterKind.DATE, ParameterKind.DATE_OR_TIMESTAMP} and found == STRING:
+    if parameter.accepts in {ParameterKind.DATE, ParameterKind.DATE_OR_TIMESTAMP} and column_type == STRING:
         return 'write a date as DATE("2026-01-31"); TO_DATE reads one from a text column'
-    if parameter.accepts in {ParameterKind.NUMBER, ParameterKind.INTEGER} and found == STRING:
+    if parameter.accepts in {ParameterKind.NUMBER, ParameterKind.INTEGER} and column_type == STRING:
         return "TO_NUMBER reads a number from a text"
     return None
 
@@ -334,7 +334,7 @@ def _row_function_hint(name: str) -> str | None:
 
 
 def _suggest_function(name: str) -> str | None:
-    if known := _FOREIGN_FUNCTION_NAMES.get(name):
-        return f"here it is {known}"
-    found = closest_match(name, FUNCTIONS)
-    return f"did you mean {found}?" if found else "`daybook functions` lists all functions"
+    if own_name := _FOREIGN_FUNCTION_NAMES.get(name):
+        return f"here it is {own_name}"
+    suggestion = closest_match(name, FUNCTIONS)
+    return f"did you mean {suggestion}?" if suggestion else "`daybook functions` lists all functions"

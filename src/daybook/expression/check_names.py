@@ -56,7 +56,7 @@ class CheckContext:
 
     def keep(self, error: DaybookError) -> None:
         """A finding of a named expression that is used twice stays one finding."""
-        if not any(known.code == error.code and known.span == error.span for known in self.errors):
+        if not any(reported.code == error.code and reported.span == error.span for reported in self.errors):
             error.used_as = self._use()
             self.errors.append(error)
 
@@ -122,8 +122,8 @@ def check_column(node: Column, checking: CheckContext, *, may_be_text: bool = Fa
     if node.qualifier in scope.qualifiers:
         alias = node.qualifier if node.qualifier in scope.aliases else None
         columns = scope.qualifiers[node.qualifier]
-        if found := _resolve_column(node, columns, alias, checking):
-            return found
+        if resolved := _resolve_column(node, columns, alias, checking):
+            return resolved
         return checking.report(
             "EXPR_012",
             node.span,
@@ -138,14 +138,16 @@ def check_column(node: Column, checking: CheckContext, *, may_be_text: bool = Fa
     # Conditions of resolvers have no columns, and no project whose parameters they could use.
     if node.qualifier == PARAMETER_QUALIFIER and (scope.parameters or scope.columns):
         return _check_parameter(node, checking)
-    known = sorted(
+    qualifiers = sorted(
         {
             *scope.qualifiers,
             *((PERIOD_NAME,) if scope.has_period else ()),
             *((PARAMETER_QUALIFIER,) if scope.parameters else ()),
         }
     )
-    qualifier_hint = _suggest_name(node.qualifier, known) or (f"known here: {', '.join(known)}" if known else None)
+    qualifier_hint = _suggest_name(node.qualifier, qualifiers) or (
+        f"known here: {', '.join(qualifiers)}" if qualifiers else None
+    )
     column = f"{node.qualifier}.{node.name}"
     return checking.report("EXPR_013", node.span, hint=qualifier_hint, name=node.qualifier, column=column)
 
@@ -198,8 +200,8 @@ def _report_unknown_column(node: Column, checking: CheckContext, may_be_text: bo
 
 
 def _suggest_name(name: str, candidates: Mapping[str, ColumnType] | list[str], *, of: str = "") -> str | None:
-    found = closest_match(name, candidates)
-    return f"did you mean {of}{found}?" if found else None
+    suggestion = closest_match(name, candidates)
+    return f"did you mean {of}{suggestion}?" if suggestion else None
 
 
 def check_name(
@@ -213,13 +215,15 @@ def check_name(
     if names is None:
         return checking.report("EXPR_052", node.span, name=name)
     if name not in names.names:
-        known = sorted(names.names)
-        hint = _suggest_name(name, known) or (
-            f"known: {', '.join(known)}" if known else "define it under selectors or expressions of the project"
+        defined_names = sorted(names.names)
+        hint = _suggest_name(name, defined_names) or (
+            f"known: {', '.join(defined_names)}"
+            if defined_names
+            else "define it under selectors or expressions of the project"
         )
         return checking.report("EXPR_050", node.span, hint=hint, name=name)
     names.used.add(name)
-    around = [each for each, _ in checking.open_names]
+    around = [open_name for open_name, _ in checking.open_names]
     if name in around:
         circle = (*around[around.index(name) :], name)
         return checking.report("EXPR_051", node.span, name=name, path=" → ".join(circle))
@@ -232,7 +236,7 @@ def check_name(
     if checking.level + tree.span.depth > MAX_DEPTH:
         return checking.report("EXPR_007", node.span, limit=MAX_DEPTH)
     if not checking.has_room_for(tree):
-        found = f"more than {MAX_NODES:,} parts with its named expressions"
-        return checking.report("EXPR_008", node.span, found=found, limit=f"{MAX_NODES:,}")
+        size = f"more than {MAX_NODES:,} parts with its named expressions"
+        return checking.report("EXPR_008", node.span, found=size, limit=f"{MAX_NODES:,}")
     with checking.inside_name(name, node.span, names.source(name)):
         return check_condition(tree, checking) if names.is_selector(name) else check(tree, checking)

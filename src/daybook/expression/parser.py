@@ -292,8 +292,8 @@ def _is_unparenthesized(left: Chain | Logical, first: SyntaxNode) -> bool:
     return left.span.start == first.span.start
 
 
-def _same_precedence(one: str, other: str) -> bool:
-    return (one in _ADDITIVE) == (other in _ADDITIVE)
+def _same_precedence(left: str, right: str) -> bool:
+    return (left in _ADDITIVE) == (right in _ADDITIVE)
 
 
 def _unquoted(token: str) -> str:
@@ -382,5 +382,5 @@ def _refuse_oversized(text: str, source: Span) -> None:
                 raise _too_large_error(source, f"more than {MAX_NODES:,} parts", MAX_NODES)
 
 
-def _too_large_error(source: Span, found: str, limit: int) -> DaybookError:
-    return DaybookError("EXPR_008", span=source.within(0, 1), found=found, limit=f"{limit:,}")
+def _too_large_error(source: Span, size: str, limit: int) -> DaybookError:
+    return DaybookError("EXPR_008", span=source.within(0, 1), found=size, limit=f"{limit:,}")

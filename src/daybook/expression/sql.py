@@ -58,11 +58,11 @@ def _only_where_true(argument: TypedNode, condition: ColumnValue) -> TypedNode:
 
 
 def check_weight(node: TypedNode, checking: CheckContext) -> None:
-    found = weight(node)
-    if found > MAX_WEIGHT:
+    total_weight = weight(node)
+    if total_weight > MAX_WEIGHT:
         limit = f"{MAX_WEIGHT:,}"
         raise DaybookError(
-            "EXPR_008", span=checking.source, found=f"{found:,} parts, counting repetitions", limit=limit
+            "EXPR_008", span=checking.source, found=f"{total_weight:,} parts, counting repetitions", limit=limit
         )
 
 

@@ -98,9 +98,9 @@ _WINDOW_HINTS = {
 
 def find_foreign_sign(text: str, source: Span) -> DaybookError | None:
     """A sign of another language that our own signs could be mistaken for, such as `==` or a `--` comment."""
-    for found in _OUTSIDE_QUOTES.finditer(text):
-        if sign := found["sign"]:
-            return _foreign_sign_error(sign, found.start(), source)
+    for match in _OUTSIDE_QUOTES.finditer(text):
+        if sign := match["sign"]:
+            return _foreign_sign_error(sign, match.start(), source)
     return None
 
 
@@ -118,7 +118,7 @@ def explain_character(text: str, position: int, source: Span) -> DaybookError:
 
 def explain_token(text: str, token: object, expected: Iterable[str], source: Span) -> DaybookError:
     """A word in a place where the grammar has no use for it."""
-    wanted = set(expected)
+    expected_tokens = set(expected)
     kind, start, end = (
         str(getattr(token, "type", "")),
         getattr(token, "start_pos", None),
@@ -126,51 +126,54 @@ def explain_token(text: str, token: object, expected: Iterable[str], source: Spa
     )
     if kind == "$END" or start is None or end is None:
         end_of_text = len(text.rstrip())
-        hint = "close the parenthesis" if text.count("(") > text.count(")") and "RPAR" in wanted else None
+        hint = "close the parenthesis" if text.count("(") > text.count(")") and "RPAR" in expected_tokens else None
         return DaybookError(
-            "EXPR_002", span=source.within(end_of_text, end_of_text + 1), hint=hint, expected=_describe_expected(wanted)
+            "EXPR_002",
+            span=source.within(end_of_text, end_of_text + 1),
+            hint=hint,
+            expected=_describe_expected(expected_tokens),
         )
     word = text[start:end]
     return DaybookError(
         "EXPR_001",
         span=source.within(start, end),
-        hint=_hint_for_word(kind, word, text[:start], wanted),
+        hint=_hint_for_word(kind, word, text[:start], expected_tokens),
         found=_printable(word),
-        expected=_describe_expected(wanted),
+        expected=_describe_expected(expected_tokens),
     )
 
 
-def _hint_for_word(kind: str, word: str, before: str, wanted: set[str]) -> str | None:
+def _hint_for_word(kind: str, word: str, before: str, expected: set[str]) -> str | None:
     previous = before.split()[-1].upper() if before.split() else ""
     if _IN_CAST.search(before):
         return "values are converted by TO_STRING, TO_NUMBER and TO_DATE"
     if previous.endswith("(DISTINCT"):
         return "DISTINCT is not supported; aggregate by the column first, then count the summary rows"
-    window_word = previous.lstrip("(") if wanted & {"OVER", "RPAR"} else ""
+    window_word = previous.lstrip("(") if expected & {"OVER", "RPAR"} else ""
     if hint := _WINDOW_HINTS.get(word.upper()) or _WINDOW_HINTS.get(window_word):
         return hint
     if word.upper() in _QUERY_WORDS or previous in _QUERY_WORDS:
         return "an expression is not a query; it computes one value of one row"
-    if previous == "IN" or (previous in {"AND", "OR"} and wanted == {"LPAR"}):
+    if previous == "IN" or (previous in {"AND", "OR"} and expected == {"LPAR"}):
         return (
             "write a list in parentheses: IN (1, 2)"
             if previous == "IN"
             else f"{previous} must be between two conditions"
         )
     match kind:
-        case "DOT" if wanted & _VALUE_TOKENS:
+        case "DOT" if expected & _VALUE_TOKENS:
             return _FOREIGN_SIGNS["."]
         case "NAME" if before.endswith(("'", '"')):
             return "double the quote inside a text, or use the other kind of quote around it"
-        case "COMPARISON" if "AND" in wanted:
+        case "COMPARISON" if "AND" in expected:
             return "join two comparisons with AND: a < b AND b < c"
         case "TEXT" if before.rstrip().endswith(("'", '"')):
             return "double the quote inside a text, or use the other kind of quote around it"
-        case "RPAR" if "RPAR" not in wanted and not wanted & _VALUE_TOKENS:
+        case "RPAR" if "RPAR" not in expected and not expected & _VALUE_TOKENS:
             return "remove the parenthesis, or open one before it"
         case "WHEN" | "THEN" | "ELSE" | "END" | "CASE":
             return f"to use a column named {word}, put it in backticks: `{word}`; CASE is CASE WHEN … THEN … ELSE … END"
-        case "AND" | "OR" | "IN" | "LIKE" | "BETWEEN" | "IS" if wanted & _VALUE_TOKENS and not before.strip():
+        case "AND" | "OR" | "IN" | "LIKE" | "BETWEEN" | "IS" if expected & _VALUE_TOKENS and not before.strip():
             return f"to use a column named {word}, put it in backticks: `{word}`"
         case "COMPARISON" if before.rstrip().endswith(("<", ">", "=", "!")):
             return "comparisons are = <> < <= > >="
@@ -178,7 +181,7 @@ def _hint_for_word(kind: str, word: str, before: str, wanted: set[str]) -> str |
             return "write CASE WHEN condition THEN value … ELSE value END"
         case "NAME" | "NUMBER" | "TEXT" if previous == "IS" or previous == "NOT":
             return "IS goes with NULL only: IS NULL, IS NOT NULL; otherwise write = or <>"
-        case "NAME" | "NUMBER" | "TEXT" if not wanted & _VALUE_TOKENS:
+        case "NAME" | "NUMBER" | "TEXT" if not expected & _VALUE_TOKENS:
             return "an operator or a comma is missing before it, or a name with spaces lacks its backticks"
     return None
 
@@ -195,20 +198,20 @@ def _printable(word: str) -> str:
     return printable if len(printable) <= 50 else f"{printable[:40]}…"
 
 
-def _describe_expected(wanted: set[str]) -> str:
+def _describe_expected(expected: set[str]) -> str:
     """The expected words in a user's terms: `a value`, `an operator`, and what is left of them by name."""
-    if wanted & _VALUE_TOKENS == _VALUE_TOKENS:
-        return "a value, or )" if "RPAR" in wanted else "a value"
-    if wanted <= {"NAME", "QUOTED_NAME"}:
+    if expected & _VALUE_TOKENS == _VALUE_TOKENS:
+        return "a value, or )" if "RPAR" in expected else "a value"
+    if expected <= {"NAME", "QUOTED_NAME"}:
         return "a column's name"
-    parts = ["an operator"] if wanted & {"PLUS", "COMPARISON", "OR"} else []
-    rest = wanted - _OPERATOR_TOKENS if parts else wanted
+    parts = ["an operator"] if expected & {"PLUS", "COMPARISON", "OR"} else []
+    rest = expected - _OPERATOR_TOKENS if parts else expected
     parts += sorted(
         _TOKEN_WORDS[name]
         for name in rest
         if name in _TOKEN_WORDS and not (parts and name in {"AND", "OR", "LPAR", "DOT"})
     )
-    if "$END" in wanted:
+    if "$END" in expected:
         parts.append("the end")
     return _join_alternatives(parts)
 

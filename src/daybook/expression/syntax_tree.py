@@ -282,7 +282,7 @@ def _format_node(node: SyntaxNode) -> str:
         case Chain(_, first, rest):
             least = _binding_level(node) + 1
             return " ".join(
-                [_format_part(first, least), *(f"{sign} {_format_part(each, least)}" for sign, each in rest)]
+                [_format_part(first, least), *(f"{sign} {_format_part(part, least)}" for sign, part in rest)]
             )
         case Logical(_, operator, operands):
             return f" {operator} ".join(_format_part(operand, _binding_level(node) + 1) for operand in operands)

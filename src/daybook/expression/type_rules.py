@@ -82,7 +82,7 @@ def common(left: DecimalType, right: DecimalType) -> DecimalType:
 
 def is_exact(types: list[DecimalType]) -> bool:
     """Whether one type holds every value of all these types."""
-    return max(map(_whole, types)) + max(each.scale for each in types) <= MAX_DIGITS
+    return max(map(_whole, types)) + max(type_.scale for type_ in types) <= MAX_DIGITS
 
 
 def rounded(value: DecimalType, places: int) -> DecimalType:
@@ -132,8 +132,8 @@ def is_number(column_type: ColumnType) -> bool:
 def common_type(types: Iterable[ColumnType]) -> ColumnType | None:
     """The narrowest type that holds all values of these types; None when their kinds do not go together."""
     common: ColumnType | None = NULL
-    for each in types:
-        common = _common_type_of_two(common, each)
+    for type_ in types:
+        common = _common_type_of_two(common, type_)
     return common
 
 
@@ -147,8 +147,8 @@ def _common_type_of_two(left: ColumnType | None, right: ColumnType) -> ColumnTyp
             return FLOAT
         case (DecimalType() as value, IntegerType()) | (IntegerType(), DecimalType() as value):
             return common(value, INTEGER_AS_DECIMAL)
-        case DecimalType() as one, DecimalType() as other:
-            return common(one, other)
+        case DecimalType() as first, DecimalType() as second:
+            return common(first, second)
         case _:
             return left if left == right else None
 
@@ -310,7 +310,9 @@ def make_comparable(operands: tuple[TypedNode, ...], common: ColumnType) -> tupl
 
 
 def _are_exact(operands: tuple[TypedNode, ...]) -> bool:
-    return is_exact([decimal_type_of(each) for each in operands if isinstance(each.type, DecimalType | IntegerType)])
+    return is_exact(
+        [decimal_type_of(operand) for operand in operands if isinstance(operand.type, DecimalType | IntegerType)]
+    )
 
 
 def common_operand_type(operands: tuple[TypedNode, ...]) -> ColumnType | None:

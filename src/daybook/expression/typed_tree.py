@@ -103,11 +103,14 @@ class TreeNode:
     """What every node can do; its children are the nodes among its fields, in their order."""
 
     def children(self) -> "tuple[TypedNode, ...]":
-        return tuple(node for each in fields(self) for node in _nodes_in(getattr(self, each.name)))
+        return tuple(node for node_field in fields(self) for node in _nodes_in(getattr(self, node_field.name)))
 
     def map(self, change: "Callable[[TypedNode], TypedNode]") -> Self:
         """The same node over changed children."""
-        return replace(self, **{each.name: _with_nodes(getattr(self, each.name), change) for each in fields(self)})
+        return replace(
+            self,
+            **{node_field.name: _with_nodes(getattr(self, node_field.name), change) for node_field in fields(self)},
+        )
 
     def walk(self) -> "Iterator[TypedNode]":
         """The node itself and all nodes below it."""
@@ -118,15 +121,15 @@ class TreeNode:
 
 def _nodes_in(value: object) -> "Iterator[TypedNode]":
     if isinstance(value, tuple):
-        for each in value:
-            yield from _nodes_in(each)
+        for item in value:
+            yield from _nodes_in(item)
     elif isinstance(value, TypedNode):
         yield value
 
 
 def _with_nodes(value: Any, change: "Callable[[TypedNode], TypedNode]") -> Any:
     if isinstance(value, tuple):
-        return tuple(_with_nodes(each, change) for each in value)
+        return tuple(_with_nodes(item, change) for item in value)
     return change(value) if isinstance(value, TypedNode) else value
 
 

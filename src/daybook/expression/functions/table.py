@@ -21,7 +21,7 @@ FUNCTION_FAMILIES: dict[str, tuple[Function, ...]] = {
 def functions_by_name(families: dict[str, tuple[Function, ...]]) -> dict[str, Function]:
     """One table of all families; ValueError when a name is declared twice."""
     table: dict[str, Function] = {}
-    for function in (each for family in families.values() for each in family):
+    for function in (member for family in families.values() for member in family):
         if function.name in table:
             raise ValueError(f"{function.name} is declared twice")
         table[function.name] = function

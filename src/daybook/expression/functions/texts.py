@@ -35,7 +35,7 @@ def _substring_sql(arguments: Arguments) -> str:
 
 def _pad_sql(function: str, arguments: Arguments) -> str:
     text, length, *padding = arguments
-    return f"{function}({', '.join([text.sql, as_int32_sql(length), *(each.sql for each in padding)])})"
+    return f"{function}({', '.join([text.sql, as_int32_sql(length), *(part.sql for part in padding)])})"
 
 
 def _is_padding(value: object) -> bool:

@@ -44,16 +44,16 @@ class AllocationTypes:
 
 def allocation_types(arguments: Arguments) -> AllocationTypes:
     """Exact as long as amount times weight has 38 digits at most, and their quotient all digits of the amount."""
-    money, each = (_decimal_of(argument) for argument in arguments)
-    units, total = DecimalType(money.precision, 0), type_rules.summed_by_spark(each)
-    product = type_rules.multiplied(units, each) or DecimalType()
+    money, weight = (_decimal_of(argument) for argument in arguments)
+    units, total = DecimalType(money.precision, 0), type_rules.summed_by_spark(weight)
+    product = type_rules.multiplied(units, weight) or DecimalType()
     quotient = type_rules.divided(type_rules.added(product, type_rules.remainder(product, total)), total)
     is_exact = (
-        money.precision + each.precision <= MAX_DIGITS
+        money.precision + weight.precision <= MAX_DIGITS
         and money.precision + money.scale <= MAX_DIGITS
         and quotient.precision - quotient.scale >= money.precision
     )
-    return AllocationTypes(money, units, each, total, is_exact)
+    return AllocationTypes(money, units, weight, total, is_exact)
 
 
 def _decimal_of(argument: Argument) -> DecimalType:
