@@ -35,10 +35,10 @@ class AlignedOperation:
 
     @property
     def either(self) -> Operation:
-        found = self.b or self.a
-        if found is None:
+        operation = self.b or self.a
+        if operation is None:
             raise AssertionError("an aligned operation is on one side at least")
-        return found
+        return operation
 
 
 def named_texts(project: Project) -> Mapping[str, str]:
@@ -69,9 +69,9 @@ def _written_out(value: Any, named: Mapping[str, str], key: str | None = None) -
 
 
 def _spell_out(text: str, named: Mapping[str, str]) -> str:
-    def replaced(found: re.Match[str]) -> str:
-        name = found["name"]
-        return f"({_spell_out(named[name], named)})" if name in named else found[0]
+    def replaced(match: re.Match[str]) -> str:
+        name = match["name"]
+        return f"({_spell_out(named[name], named)})" if name in named else match[0]
 
     return _REFERENCE.sub(replaced, text)
 
@@ -92,16 +92,19 @@ def align_operations(a: Project, b: Project) -> tuple[AlignedOperation, ...]:
     pairs: dict[int, Operation] = {}
     rules: tuple[tuple[Callable[[Operation], Hashable | None], Callable[[Operation], Hashable | None]], ...] = (
         (_written_id, _written_id),
-        (lambda each: operation_content(each, names_a), lambda each: operation_content(each, names_b)),
-        (lambda each: (each.type, each.name), lambda each: (each.type, each.name)),
+        (
+            lambda operation: operation_content(operation, names_a),
+            lambda operation: operation_content(operation, names_b),
+        ),
+        (lambda operation: (operation.type, operation.name), lambda operation: (operation.type, operation.name)),
     )
     for key_a, key_b in rules:
-        for one, other in _matches(left, right, key_a, key_b):
-            pairs[other.seq] = one
-            left.remove(one)
-            right.remove(other)
-    found = [AlignedOperation(pairs.get(operation.seq), operation) for operation in b.operations]
-    return (*found, *(AlignedOperation(operation, None) for operation in left))
+        for left_operation, right_operation in _matches(left, right, key_a, key_b):
+            pairs[right_operation.seq] = left_operation
+            left.remove(left_operation)
+            right.remove(right_operation)
+    aligned = [AlignedOperation(pairs.get(operation.seq), operation) for operation in b.operations]
+    return (*aligned, *(AlignedOperation(operation, None) for operation in left))
 
 
 def _matches(

@@ -68,7 +68,7 @@ class RunDifferences:
 
     def bound_with(self, cause: CauseName) -> BoundCauses:
         """The causes that are swapped together with this one, itself among them."""
-        return next((each for each in self.bound if cause in each.causes), BoundCauses(frozenset({cause}), ""))
+        return next((group for group in self.bound if cause in group.causes), BoundCauses(frozenset({cause}), ""))
 
 
 def find_differences(a: ComparedOutput, b: ComparedOutput) -> RunDifferences:
@@ -89,8 +89,8 @@ def find_differences(a: ComparedOutput, b: ComparedOutput) -> RunDifferences:
     if has_other_seqs and names_seqs:
         numbered = _numbered_causes(a, b, pairs, operations.values())
         bound.append(BoundCauses(numbered, "the seqs of operations differ, and an expression uses _operation_seq"))
-    found = [*data.values(), *_as_of_causes(a, b), *datasets.values(), *_constant_causes(a, b), *operations]
-    causes = sorted(found, key=lambda cause: KINDS.index(cause.kind))
+    all_causes = [*data.values(), *_as_of_causes(a, b), *datasets.values(), *_constant_causes(a, b), *operations]
+    causes = sorted(all_causes, key=lambda cause: KINDS.index(cause.kind))
     return RunDifferences(tuple(causes), operations, pairs, is_renumbered, tuple(bound))
 
 
@@ -106,11 +106,15 @@ def _numbered_causes(
     a: ComparedOutput, b: ComparedOutput, pairs: Sequence[AlignedOperation], causes: Iterable[OperationCause]
 ) -> frozenset[CauseName]:
     """Causes that have another seq, would share one with an operation of the other side, or name seqs."""
-    seqs_a, seqs_b = ({each.seq for pair in pairs if (each := side(pair))} for side in (_of_a, _of_b))
+    seqs_a, seqs_b = ({operation.seq for pair in pairs if (operation := side(pair))} for side in (_of_a, _of_b))
     named = named_texts(a.plan.project), named_texts(b.plan.project)
 
     def is_bound(pair: AlignedOperation) -> bool:
-        texts = [operation_content(each, names) for each, names in zip((pair.a, pair.b), named, strict=True) if each]
+        texts = [
+            operation_content(operation, names)
+            for operation, names in zip((pair.a, pair.b), named, strict=True)
+            if operation
+        ]
         if any(_SEQ_COLUMN in text for text in texts):
             return True
         if pair.a and pair.b:
@@ -134,15 +138,17 @@ def _names_seqs(a: ComparedOutput, b: ComparedOutput, pairs: Sequence[AlignedOpe
         ([pair.a for pair in pairs if pair.a], named_texts(a.plan.project)),
         ([pair.b for pair in pairs if pair.b], named_texts(b.plan.project)),
     )
-    return any(_SEQ_COLUMN in operation_content(each, named) for operations, named in sides for each in operations)
+    return any(
+        _SEQ_COLUMN in operation_content(operation, named) for operations, named in sides for operation in operations
+    )
 
 
 def order_causes(causes: Sequence[CauseName], wanted: Sequence[str]) -> tuple[CauseName, ...]:
     """Kinds, or single causes as KIND:NAME, in the wanted order; what is not named follows in its usual order."""
-    known = {each.text for each in causes}
+    texts = {cause.text for cause in causes}
     for word in wanted:
-        if word not in KINDS and word not in known:
-            hint = did_you_mean(word, (*KINDS, *sorted(known)))
+        if word not in KINDS and word not in texts:
+            hint = did_you_mean(word, (*KINDS, *sorted(texts)))
             raise DaybookError("RUN_078", word=word, known=", ".join(KINDS), hint=hint)
 
     def place(cause: CauseName) -> int:
@@ -159,14 +165,14 @@ def order_causes(causes: Sequence[CauseName], wanted: Sequence[str]) -> tuple[Ca
 
 def load_of(run: RecordedRun, dataset_id: str, version: int | None = None) -> SourceSnapshot | None:
     """What a run read of a dataset; of several versions the one that is named, else the first."""
-    found = [source for source in run.snapshot.sources if source.dataset_id == dataset_id]
-    exact = [source for source in found if source.dataset_version == version]
-    return next(iter((*exact, *found)), None)
+    sources = [source for source in run.snapshot.sources if source.dataset_id == dataset_id]
+    exact = [source for source in sources if source.dataset_version == version]
+    return next(iter((*exact, *sources)), None)
 
 
 def dataset_of(run: RecordedRun, source: SourceSnapshot) -> DatasetVersion:
     key = (source.dataset_id, source.dataset_version)
-    return next(each for each in run.snapshot.datasets if (each.dataset.id, each.version) == key)
+    return next(version for version in run.snapshot.datasets if (version.dataset.id, version.version) == key)
 
 
 def effective_as_of(snapshot: RunSnapshot, source: SourceSnapshot) -> date:
@@ -176,7 +182,7 @@ def effective_as_of(snapshot: RunSnapshot, source: SourceSnapshot) -> date:
 def common_datasets(a: RecordedRun, b: RecordedRun) -> tuple[str, ...]:
     """The datasets that both runs read, in the order of B."""
     ids_a = {source.dataset_id for source in a.snapshot.sources}
-    return tuple(dict.fromkeys(each.dataset_id for each in b.snapshot.sources if each.dataset_id in ids_a))
+    return tuple(dict.fromkeys(source.dataset_id for source in b.snapshot.sources if source.dataset_id in ids_a))
 
 
 def _relevant_datasets(a: ComparedOutput, b: ComparedOutput) -> tuple[str, ...]:
@@ -202,20 +208,23 @@ def _data_causes(a: ComparedOutput, b: ComparedOutput) -> Iterator[CauseName]:
 
 def _reads(run: RecordedRun, dataset_id: str) -> list[Any]:
     """What identifies the rows that a run read of a dataset, whatever its versions are called."""
-    found = []
+    reads = []
     for source in run.snapshot.sources:
         if source.dataset_id != dataset_id:
             continue
         resolution, version = source.resolution, dataset_of(run, source)
-        places = [(each.format, each.label, each.period and each.period.identifier) for each in resolution.locations]
+        places = [
+            (location.format, location.label, location.period and location.period.identifier)
+            for location in resolution.locations
+        ]
         is_filtered = version.dataset.main_table.temporal_mode == "period"
         periods = resolution.periods or (run.snapshot.period.identifier,)
         rows: Any = [_pin_identity(pin) for pin in run.pins.get(source.key, ())]
         if is_filtered and source.slices and set(periods) <= source.slices.keys():
             # Slices are replaced as a whole, so the run that wrote one says what is in it.
             rows = sorted(source.slices.items())
-        found.append((places, periods if is_filtered else (), resolution.row_period, rows))
-    return sorted(found, key=repr)
+        reads.append((places, periods if is_filtered else (), resolution.row_period, rows))
+    return sorted(reads, key=repr)
 
 
 def _pin_identity(pin: Pin) -> Any:
@@ -245,14 +254,14 @@ def _as_of(run: RecordedRun, dataset_id: str) -> date | None:
 
 def _dataset_causes(a: ComparedOutput, b: ComparedOutput) -> Iterator[CauseName]:
     for dataset_id in _relevant_datasets(a, b):
-        found = []
+        differences = []
         if _definition(a.run, dataset_id) != _definition(b.run, dataset_id):
-            found.append(f"definition of {dataset_id}")
+            differences.append(f"definition of {dataset_id}")
         if _has_other_resolver(a.run, b.run, dataset_id):
             names = [_resolver_name(side.run, dataset_id) for side in (b, a)]
-            found.append(f"{dataset_id} by {names[0]} instead of {names[1]}")
-        if found:
-            yield CauseName("dataset", dataset_id, ", ".join(found))
+            differences.append(f"{dataset_id} by {names[0]} instead of {names[1]}")
+        if differences:
+            yield CauseName("dataset", dataset_id, ", ".join(differences))
 
 
 def _has_other_resolver(a: RecordedRun, b: RecordedRun, dataset_id: str) -> bool:
@@ -262,17 +271,19 @@ def _has_other_resolver(a: RecordedRun, b: RecordedRun, dataset_id: str) -> bool
 
 
 def _resolver_name(run: RecordedRun, dataset_id: str) -> str:
-    found = load_of(run, dataset_id)
-    if found is None or found.resolution.resolver_id is None:
+    source = load_of(run, dataset_id)
+    if source is None or source.resolution.resolver_id is None:
         return "its own location"
-    version = found.resolution.resolver_version
-    return f"resolver {found.resolution.resolver_id}" + (f" version {version}" if version is not None else "")
+    version = source.resolution.resolver_version
+    return f"resolver {source.resolution.resolver_id}" + (f" version {version}" if version is not None else "")
 
 
 def _places(run: RecordedRun, dataset_id: str) -> list[Any]:
     """Where a run found a dataset, and the periods that it accepted there."""
-    found = [source.resolution for source in run.snapshot.sources if source.dataset_id == dataset_id]
-    return sorted(((sorted(map(_place, each.locations)), each.periods) for each in found), key=repr)
+    resolutions = [source.resolution for source in run.snapshot.sources if source.dataset_id == dataset_id]
+    return sorted(
+        ((sorted(map(_place, resolution.locations)), resolution.periods) for resolution in resolutions), key=repr
+    )
 
 
 def _place(location: Location) -> tuple[str, str]:
@@ -323,27 +334,29 @@ def depends_on_constants(plan: Plan) -> bool:
 
 
 def _reads_time(plan: Plan) -> bool:
-    return any(bool(working_columns(each) & _TIME_COLUMNS) for step in plan.steps for each in _expressions(step))
+    return any(
+        bool(working_columns(expression) & _TIME_COLUMNS) for step in plan.steps for expression in _expressions(step)
+    )
 
 
 def _trees(plan: Plan) -> Iterator[TypedNode]:
-    return (each.tree for step in plan.steps for each in _expressions(step))
+    return (expression.tree for step in plan.steps for expression in _expressions(step))
 
 
 def _expressions(step: Step) -> Iterator[Any]:
     """Every compiled expression of a step."""
     match step:
         case UpdateStep():
-            found: Iterable[Any] = (*step.expressions, *(join.on for join in step.joins))
+            expressions: Iterable[Any] = (*step.expressions, *(join.on for join in step.joins))
         case DeleteStep() | CheckStep():
-            found = step.expressions
+            expressions = step.expressions
         case AggregateStep():
-            found = (step.selector, *(value.expression for value in step.aggregations))
+            expressions = (step.selector, *(value.expression for value in step.aggregations))
         case AppendStep():
-            found = (step.source_selector, *(value.expression for value in step.aggregations))
+            expressions = (step.source_selector, *(value.expression for value in step.aggregations))
         case OutputStep():
-            found = (step.selector,)
-    return (each for each in found if each is not None)
+            expressions = (step.selector,)
+    return (expression for expression in expressions if expression is not None)
 
 
 # Operations.
@@ -351,14 +364,14 @@ def _expressions(step: Step) -> Iterator[Any]:
 
 def _relevant_pairs(a: ComparedOutput, b: ComparedOutput) -> tuple[AlignedOperation, ...]:
     """The operations that the rows of the output depend on: those before it, without checks and other outputs."""
-    found = []
+    aligned = []
     outputs = (a.step.seq, b.step.seq)
     for pair in align_operations(a.plan.project, b.plan.project):
-        one = pair.a if pair.a and _is_relevant(pair.a, outputs[0]) else None
-        other = pair.b if pair.b and _is_relevant(pair.b, outputs[1]) else None
-        if one or other:
-            found.append(AlignedOperation(one, other))
-    return _with_one_output(found, a, b)
+        operation_a = pair.a if pair.a and _is_relevant(pair.a, outputs[0]) else None
+        operation_b = pair.b if pair.b and _is_relevant(pair.b, outputs[1]) else None
+        if operation_a or operation_b:
+            aligned.append(AlignedOperation(operation_a, operation_b))
+    return _with_one_output(aligned, a, b)
 
 
 def _is_relevant(operation: Operation, output_seq: int) -> bool:
@@ -372,7 +385,11 @@ def _with_one_output(
 ) -> tuple[AlignedOperation, ...]:
     """The two outputs are one pair, whatever they are called: they are what is compared."""
     outputs = {
-        side: next(each for each in project.operations if isinstance(each, OutputOperation) and each.seq == step.seq)
+        side: next(
+            operation
+            for operation in project.operations
+            if isinstance(operation, OutputOperation) and operation.seq == step.seq
+        )
         for side, project, step in (("a", a.plan.project, a.step), ("b", b.plan.project, b.step))
     }
     others = [
@@ -390,7 +407,7 @@ def _operation_causes(
 ) -> Iterator[OperationCause]:
     names_a, names_b = named_texts(a.plan.project), named_texts(b.plan.project)
     moved = moved_pairs(pairs)
-    for pair in sorted(pairs, key=lambda each: (each.either.seq, each.b is None)):
+    for pair in sorted(pairs, key=lambda pair: (pair.either.seq, pair.b is None)):
         change: OperationChange | None = None
         if pair.a is None:
             change = "added"

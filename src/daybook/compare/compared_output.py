@@ -50,7 +50,7 @@ class RecordedRun:
 
     @property
     def outputs(self) -> tuple[OutputResult, ...]:
-        return tuple(recorded_output_result(self.prepared.output(seq), each) for seq, each in self.commits.items())
+        return tuple(recorded_output_result(self.prepared.output(seq), commit) for seq, commit in self.commits.items())
 
     def compared(self, *, is_computed: bool) -> ComparedRun:
         record = self.record
@@ -83,8 +83,8 @@ def choose_outputs(a: RecordedRun, b: RecordedRun, wanted: str | None) -> tuple[
         return first, choose_output(b.outputs, b.prepared, wanted)
     by_id = {output.operation_id: output for output in b.outputs if not has_default_id(output)}
     by_label = {output.destination.removesuffix(SANDBOX_SUFFIX): output for output in b.outputs}
-    found = by_id.get(first.operation_id) or by_label.get(first.destination.removesuffix(SANDBOX_SUFFIX))
-    return first, found or b.outputs[-1]
+    counterpart = by_id.get(first.operation_id) or by_label.get(first.destination.removesuffix(SANDBOX_SUFFIX))
+    return first, counterpart or b.outputs[-1]
 
 
 def has_default_id(output: OutputResult) -> bool:
@@ -133,11 +133,11 @@ def choose_rows(a: ComparedOutput, b: ComparedOutput, wanted: int | None) -> Com
     """The rows of one operation: the wanted one, else the last aggregate that both outputs write, else loaded rows."""
     pairs = _maker_pairs(a, b)
     if wanted is not None:
-        found = [pair for pair in pairs if wanted in pair and (pair[1] == wanted or wanted not in b.makers)]
-        if not found:
-            known = ", ".join(f"{seq_b} ({b.maker_name(seq_b)})" for _, seq_b in pairs) or "none"
-            raise DaybookError("RUN_065", seq=wanted, output=b.step.name, known=known)
-        return _rows(b, *found[-1])
+        named_pairs = [pair for pair in pairs if wanted in pair and (pair[1] == wanted or wanted not in b.makers)]
+        if not named_pairs:
+            listed = ", ".join(f"{seq_b} ({b.maker_name(seq_b)})" for _, seq_b in pairs) or "none"
+            raise DaybookError("RUN_065", seq=wanted, output=b.step.name, known=listed)
+        return _rows(b, *named_pairs[-1])
     aggregates = [pair for pair in pairs if pair[0] in a.aggregates() and pair[1] in b.aggregates()]
     loaded = [pair for pair in pairs if pair == (LOADED, LOADED)]
     chosen = aggregates or loaded or pairs
@@ -153,7 +153,7 @@ def _rows(b: ComparedOutput, seq_a: int, seq_b: int) -> ComparedRows:
 def _maker_pairs(a: ComparedOutput, b: ComparedOutput) -> list[tuple[int, int]]:
     """The operations whose rows both outputs may write, in the order of B."""
     aligned: Iterable[AlignedOperation] = align_operations(a.plan.project, b.plan.project)
-    pairs = [(LOADED, LOADED), *((each.a.seq, each.b.seq) for each in aligned if each.a and each.b)]
+    pairs = [(LOADED, LOADED), *((pair.a.seq, pair.b.seq) for pair in aligned if pair.a and pair.b)]
     return [pair for pair in pairs if pair[0] in a.makers and pair[1] in b.makers]
 
 
@@ -178,8 +178,8 @@ def choose_key(a: ComparedOutput, b: ComparedOutput, rows: ComparedRows, given: 
     return RowKeyColumns(("_row_id",), "row_id")
 
 
-def _known_columns(a: ComparedOutput, b: ComparedOutput, given: Iterable[str]) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(COLUMN_SYNONYMS.get(name, name) for name in given))
+def _known_columns(a: ComparedOutput, b: ComparedOutput, requested: Iterable[str]) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(COLUMN_SYNONYMS.get(name, name) for name in requested))
     for side in (a, b):
         for name in names:
             if not _has_column(side, name):
@@ -239,13 +239,13 @@ def open_slice(
     staging: str,
 ) -> SliceRows:
     """The rows of an output that the operation `seq` made, with these columns."""
-    wanted = tuple(columns)
-    needed = set(wanted) | ({SEQ_COLUMN} if len(output.makers) > 1 else set())
+    requested = tuple(columns)
+    needed = set(requested) | ({SEQ_COLUMN} if len(output.makers) > 1 else set())
     if needed <= output.step.columns.keys() and (df := written_slice(environment, spark, output)) is not None:
-        types = {name: output.step.columns[name] for name in wanted}
-        rows = _rows_of(df, output, seq, wanted)
+        types = {name: output.step.columns[name] for name in requested}
+        rows = _rows_of(df, output, seq, requested)
         return SliceRows(rows, types, False, lambda: None, lambda failure: translate_failure(output.plan, failure))
-    return _compute_slice(environment, spark, output, seq, wanted, staging)
+    return _compute_slice(environment, spark, output, seq, requested, staging)
 
 
 def written_slice(environment: RunEnvironment, spark: SparkSession, output: ComparedOutput) -> DataFrame | None:
@@ -257,7 +257,7 @@ def written_slice(environment: RunEnvironment, spark: SparkSession, output: Comp
     try:
         return read_written_rows(environment, spark, run.prepared, step.seq, commit.table_version)
     except DaybookError as error:
-        if not all(each.code in _GONE_CODES for each in flatten(error)):
+        if not all(finding.code in _GONE_CODES for finding in flatten(error)):
             raise
         return None
 
@@ -267,24 +267,24 @@ def _compute_slice(
     spark: SparkSession,
     output: ComparedOutput,
     seq: int,
-    wanted: tuple[str, ...],
+    columns: tuple[str, ...],
     staging: str,
 ) -> SliceRows:
     run = output.run
-    cut = written_rows(output.plan, output.step, wanted, seq if len(output.makers) > 1 else None)
+    cut = written_rows(output.plan, output.step, columns, seq if len(output.makers) > 1 else None)
     loads = [load for load in output.plan.loads if load.key in cut.feeds.values()]
     sources = read_run_sources(environment, spark, run, loads)
     frames = {key: sources[whole].frame for key, whole in cut.feeds.items()}
     pipeline = Pipeline(spark, cut.plan, frames, staging=staging, as_of=run.snapshot.as_of)
     (group,) = pipeline.groups()
-    (found,) = group.outputs
-    types = {**SYSTEM_COLUMNS, **found.step.columns}
+    (written,) = group.outputs
+    types = {**SYSTEM_COLUMNS, **written.step.columns}
 
     def finish() -> None:
         group.verify()
         pipeline.close()
 
-    return SliceRows(found.df, {name: types[name] for name in wanted}, True, finish, pipeline.failure)
+    return SliceRows(written.df, {name: types[name] for name in columns}, True, finish, pipeline.failure)
 
 
 def read_run_sources(
@@ -298,7 +298,7 @@ def read_run_sources(
         raise DaybookError("RUN_012", run_id=run.id, causes=flatten(error), hint=hint) from error
 
 
-def _rows_of(df: DataFrame, output: ComparedOutput, seq: int, wanted: tuple[str, ...]) -> DataFrame:
+def _rows_of(df: DataFrame, output: ComparedOutput, seq: int, columns: tuple[str, ...]) -> DataFrame:
     if len(output.makers) > 1:
         df = df.where(F.col(SEQ_COLUMN) == seq)
-    return df.select(*(F.col(quote_identifier(name)) for name in wanted))
+    return df.select(*(F.col(quote_identifier(name)) for name in columns))

@@ -86,7 +86,7 @@ def plan_contributions(state: HybridPlan, measure: Measure, datasets: Iterable[s
     plan, step = state.plan, state.plan.step(state.rows)
     if not isinstance(step, AggregateStep) or not _is_left_alone(plan, step, state.output):
         return None
-    value = next((each for each in step.aggregations if each.column == measure.column), None)
+    value = next((computed for computed in step.aggregations if computed.column == measure.column), None)
     argument = _summed_argument(value)
     if value is None or argument is None or not {*measure.by} <= {*step.group_by}:
         return None
@@ -102,10 +102,10 @@ def plan_inner_contributions(state: HybridPlan, measure: Measure, datasets: Iter
     """Of a total of totals: the rows that the innermost aggregate sums up, where the others only add its totals."""
     state, origins = with_origins(state, datasets)
     plan = state.plan
-    found = _innermost_sum(plan, state.rows, measure.column, state.output)
-    if found is None:
+    innermost = _innermost_sum(plan, state.rows, measure.column, state.output)
+    if innermost is None:
         return None
-    step, argument, total_type = found
+    step, argument, total_type = innermost
     keys = _key_columns(plan, step, origins)
     names = dict.fromkeys((*(name for origin in keys.values() for name in origin.columns), SEQ_COLUMN))
     cut = detail_rows(plan, step, tuple(names), (argument_column(_VALUE, argument),))
@@ -119,17 +119,17 @@ def _innermost_sum(
     step = plan.step(seq) if seq != LOADED else None
     if not isinstance(step, AggregateStep) or not _is_left_alone(plan, step, end):
         return None
-    value = next((each for each in step.aggregations if each.column == column), None)
+    value = next((computed for computed in step.aggregations if computed.column == column), None)
     argument = _summed_argument(value, may_be_zero=True)
     if value is None or argument is None:
         return None
     if isinstance(argument, ColumnValue):
         makers = [
-            each.seq
-            for each in plan.steps[: plan.steps.index(step)]
-            if isinstance(each, AggregateStep)
-            and not excludes(step.selector, each.seq)
-            and any(made.column == argument.use.name for made in each.aggregations)
+            earlier.seq
+            for earlier in plan.steps[: plan.steps.index(step)]
+            if isinstance(earlier, AggregateStep)
+            and not excludes(step.selector, earlier.seq)
+            and any(computed.column == argument.use.name for computed in earlier.aggregations)
         ]
         if len(makers) == 1:
             return _innermost_sum(plan, makers[0], argument.use.name, step)
@@ -202,7 +202,10 @@ def _summed_argument(value: ComputedColumn | None, *, may_be_zero: bool = False)
 def _is_left_alone(plan: Plan, step: AggregateStep, end: OutputStep | AggregateStep) -> bool:
     """Whether the rows of an aggregate are written, or summed up again, as it made them."""
     following = plan.steps[plan.steps.index(step) + 1 : plan.steps.index(end)]
-    if any(isinstance(each, UpdateStep | DeleteStep) and not excludes(each.selector, step.seq) for each in following):
+    if any(
+        isinstance(later_step, UpdateStep | DeleteStep) and not excludes(later_step.selector, step.seq)
+        for later_step in following
+    ):
         return False
     return working_columns(end.selector) <= {SEQ_COLUMN} and not excludes(end.selector, step.seq)
 
@@ -210,7 +213,7 @@ def _is_left_alone(plan: Plan, step: AggregateStep, end: OutputStep | AggregateS
 def _key_columns(plan: Plan, end: Step, origins: Mapping[str, ContributionOrigin]) -> dict[str, ContributionOrigin]:
     """The origins whose key columns nothing changes on the way."""
     before = plan.steps[: plan.steps.index(end)]
-    changed = {each.column for step in before if isinstance(step, UpdateStep) for each in step.assignments}
+    changed = {assignment.column for step in before if isinstance(step, UpdateStep) for assignment in step.assignments}
     return {
         dataset_id: origin
         for dataset_id, origin in origins.items()
@@ -287,16 +290,16 @@ def with_row_effects(
     contributions: tuple[StagedContributions | None, StagedContributions | None],
 ) -> Cause:
     """The cause with the rows of its dataset that were added, removed and changed, and the largest by their effect."""
-    name = next((each for each in cause.members if each.kind == "data"), None)
+    name = next((member for member in cause.members if member.kind == "data"), None)
     if name is None:
         return cause
     loads = _load(before, name), _load(after, name)
     if loads[0] is None or loads[1] is None:
         # The input is another dataset, so no row of it has a counterpart.
         return cause
-    found = _compare(sources, (before, loads[0]), (after, loads[1]), _by_key(contributions, name))
-    counts = RowCounts(found.counts.added, found.counts.removed, found.counts.changed)
-    return replace(cause, rows=counts, largest=_largest(found, cause.share), repeated=found.repeated)
+    compared = _compare(sources, (before, loads[0]), (after, loads[1]), _by_key(contributions, name))
+    counts = RowCounts(compared.counts.added, compared.counts.removed, compared.counts.changed)
+    return replace(cause, rows=counts, largest=_largest(compared, cause.share), repeated=compared.repeated)
 
 
 def _load(state: HybridPlan, name: CauseName) -> LoadStep | None:
@@ -306,7 +309,7 @@ def _load(state: HybridPlan, name: CauseName) -> LoadStep | None:
 def _by_key(
     contributions: tuple[StagedContributions | None, StagedContributions | None], name: CauseName
 ) -> Contributions | None:
-    before, after = (each.of(name.name) if each is not None else None for each in contributions)
+    before, after = (staged.of(name.name) if staged is not None else None for staged in contributions)
     if before is None or after is None or before.columns != after.columns:
         return None
     return Contributions(before, after)
@@ -346,14 +349,14 @@ def _rows(sources: HybridSources, state: HybridPlan, load: LoadStep, columns: tu
     )
 
 
-def _largest(found: ComparedSlices, share: Number) -> tuple[RowEffect, ...]:
+def _largest(compared: ComparedSlices, share: Number) -> tuple[RowEffect, ...]:
     """Effects are shown where those of all rows add up to the share; a row that is alone has all of it."""
-    effects: list[Number | None] = [None] * len(found.changes)
-    if found.effect is not None and not subtract(found.effect, share):
-        effects = list(found.effects)
-    elif len(found.changes) == 1:
+    effects: list[Number | None] = [None] * len(compared.changes)
+    if compared.effect is not None and not subtract(compared.effect, share):
+        effects = list(compared.effects)
+    elif len(compared.changes) == 1:
         effects = [share]
     return tuple(
         RowEffect(change.key, change.before, change.after, effect, change.rows_a, change.rows_b)
-        for change, effect in zip(found.changes, effects, strict=True)
+        for change, effect in zip(compared.changes, effects, strict=True)
     )

@@ -100,21 +100,21 @@ def compare_rows(
     observed, shown = plan_comparison(left, right, keys, values, tolerance, limit, contributions)
     try:
         rows = shown.toArrow().to_pylist()
-        found = observed.metrics()
+        metrics = observed.metrics()
         left.finish()
         right.finish()
     except PySparkException as failure:
         error = left.translate(failure)
         # Only the operation that failed says which side it was.
         raise (error if error.operation_seq is not None else right.translate(failure)) from failure
-    counts = DiffCounts(**{name: found[name] or 0 for name in ("a", "b", "added", "removed", "changed", "same")})
+    counts = DiffCounts(**{name: metrics[name] or 0 for name in ("a", "b", "added", "removed", "changed", "same")})
     return ComparedSlices(
         counts,
-        tuple(_total(column, number, found) for number, column in enumerate(values) if column.has_total),
+        tuple(_total(column, number, metrics) for number, column in enumerate(values) if column.has_total),
         tuple(_change(row, keys, values) for row in rows),
-        RepeatedRowKeys(found["repeated_a"] or 0, found["repeated_b"] or 0),
+        RepeatedRowKeys(metrics["repeated_a"] or 0, metrics["repeated_b"] or 0),
         tuple(row["effect"] for row in rows) if contributions is not None else (),
-        found.get("effect"),
+        metrics.get("effect"),
     )
 
 
@@ -206,14 +206,14 @@ def _hashed(values: Sequence[ComparedColumn], tolerance: Decimal) -> list[Column
 
 
 def _any_differs(values: Sequence[ComparedColumn], tolerance: Decimal) -> Column:
-    found = []
+    differences = []
     for number, column in enumerate(values):
         a, b = F.col(f"a{number}"), F.col(f"b{number}")
         differs = ~a.eqNullSafe(b)
         if column.is_number and tolerance:
             differs &= ~F.coalesce(F.abs(a - b) <= F.lit(tolerance), F.lit(False))
-        found.append(differs)
-    return reduce(lambda one, other: one | other, found, F.lit(False))
+        differences.append(differs)
+    return reduce(lambda left, right: left | right, differences, F.lit(False))
 
 
 def _score(values: Sequence[ComparedColumn]) -> Column:
@@ -250,8 +250,8 @@ def _metrics(values: Sequence[ComparedColumn]) -> dict[str, str]:
     }
 
 
-def _total(column: ComparedColumn, number: int, found: Mapping[str, Any]) -> ColumnTotal:
-    before, after = found[f"total_a{number}"], found[f"total_b{number}"]
+def _total(column: ComparedColumn, number: int, metrics: Mapping[str, Any]) -> ColumnTotal:
+    before, after = metrics[f"total_a{number}"], metrics[f"total_b{number}"]
     zero = Decimal(0)
     before, after = zero if before is None else before, zero if after is None else after
     return ColumnTotal(column.name, before, after, subtract(after, before))
@@ -296,7 +296,7 @@ def diff(environment: RunEnvironment, request: DiffRequest) -> DiffResult:
         try:
             left = open_slice(environment, spark, a, rows.seq_a, names, f"{staging}/a")
             right = open_slice(environment, spark, b, rows.seq_b, names, f"{staging}/b")
-            found = compare_rows(left, right, keys, values, tolerance=request.tolerance, limit=request.limit)
+            compared = compare_rows(left, right, keys, values, tolerance=request.tolerance, limit=request.limit)
         finally:
             remove_folder(staging)
     only_a, only_b = _one_sided(a, b), _one_sided(b, a)
@@ -307,10 +307,10 @@ def diff(environment: RunEnvironment, request: DiffRequest) -> DiffResult:
         operation=rows,
         key=key.columns,
         key_origin=key.origin,
-        rows=found.counts,
-        totals=found.totals,
-        changes=found.changes,
-        repeated=found.repeated,
+        rows=compared.counts,
+        totals=compared.totals,
+        changes=compared.changes,
+        repeated=compared.repeated,
         only_in=OneSidedColumns(only_a, only_b),
         retyped=retyped,
         notices=_notices(a, b, key),
@@ -323,8 +323,8 @@ def _notices(a: ComparedOutput, b: ComparedOutput, key: RowKeyColumns) -> tuple[
     return ()
 
 
-def _one_sided(one: ComparedOutput, other: ComparedOutput) -> tuple[str, ...]:
-    return tuple(name for name in one.step.columns if name not in {**other.step.columns, **SYSTEM_COLUMNS})
+def _one_sided(own: ComparedOutput, other: ComparedOutput) -> tuple[str, ...]:
+    return tuple(name for name in own.step.columns if name not in {**other.step.columns, **SYSTEM_COLUMNS})
 
 
 def _compared_columns(

@@ -65,9 +65,9 @@ class HybridPlan:
     def written(self, columns: Iterable[str], *, all_rows: bool = False) -> PartialPlan:
         """The measured rows of the output, or all of its rows; RUN_077 for a column that does not exist here."""
         names = tuple(columns)
-        known = {**selectable_columns(self.plan, self.output), **self.output.columns}
+        selectable = {**selectable_columns(self.plan, self.output), **self.output.columns}
         for name in names:
-            if name not in known:
+            if name not in selectable:
                 raise DaybookError("RUN_077", column=name)
         return written_rows(self.plan, self.output, names, None if all_rows else self.rows)
 
@@ -130,7 +130,7 @@ class Hybrids:
         return dataset_of(self.run(side), self._source(side, dataset_id))
 
     def calendars(self) -> Mapping[str, Calendar]:
-        return {each.id: each for side in self._sides.values() for each in side.run.snapshot.calendars}
+        return {calendar.id: calendar for side in self._sides.values() for calendar in side.run.snapshot.calendars}
 
     def _endpoint(self, side: Side) -> HybridPlan:
         """A run as it was, with its own numbers."""
@@ -163,8 +163,8 @@ class Hybrids:
                 for name, side in self._parameter_sides(swapped).items()
             },
             "operations": [
-                each.model_dump(mode="json", by_alias=True, exclude_none=True)
-                for each in sorted(operations, key=lambda each: each.seq)
+                operation.model_dump(mode="json", by_alias=True, exclude_none=True)
+                for operation in sorted(operations, key=lambda operation: operation.seq)
             ],
         }
         try:
@@ -188,7 +188,7 @@ class Hybrids:
             else "a"
             if name in ours
             else "b"
-            for name in (*ours, *(each for each in theirs if each not in ours))
+            for name in (*ours, *(parameter for parameter in theirs if parameter not in ours))
         }
 
     def _reads(self, plan: Plan, swapped: Swapped) -> dict[str, HybridRead]:
@@ -210,10 +210,10 @@ class Hybrids:
         )
 
     def _source(self, side: Side, dataset_id: str, version: int | None = None) -> SourceSnapshot:
-        found = load_of(self.run(side), dataset_id, version)
-        if found is None:
+        source = load_of(self.run(side), dataset_id, version)
+        if source is None:
             raise AssertionError(f"run {self.run(side).id} does not read {dataset_id}")
-        return found
+        return source
 
     def _input_side(self, swapped: Swapped) -> Side:
         if not self._has_other_input:
@@ -243,29 +243,29 @@ class Hybrids:
 
 def _numbered(operation: Operation, seq: int, project: Project) -> Operation:
     """The operation with what it refers to written out, at its place; an output with all columns."""
-    found = with_named_texts(operation, named_texts(project)).model_copy(update={"seq": seq, "id": f"op-{seq}"})
-    if isinstance(found, OutputOperation):
-        arguments = found.arguments.model_copy(
+    numbered = with_named_texts(operation, named_texts(project)).model_copy(update={"seq": seq, "id": f"op-{seq}"})
+    if isinstance(numbered, OutputOperation):
+        arguments = numbered.arguments.model_copy(
             update={"columns": None, "order_by": (), "system_columns": True, "register_as_dataset": None}
         )
-        return found.model_copy(update={"arguments": arguments})
-    return found
+        return numbered.model_copy(update={"arguments": arguments})
+    return numbered
 
 
 def _merged_seqs(pairs: Iterable[AlignedOperation]) -> dict[tuple[AlignedOperation, Side], int]:
     """One order for the operations of both sides: what both have in the same order, and between that what one has."""
-    known = tuple(pairs)
-    moved = moved_pairs(known)
+    aligned = tuple(pairs)
+    moved = moved_pairs(aligned)
     backbone = sorted(
-        (pair for pair in known if pair.a and pair.b and pair not in moved),
+        (pair for pair in aligned if pair.a and pair.b and pair not in moved),
         key=lambda pair: pair.a.seq if pair.a else 0,
     )
     places: list[tuple[tuple[int, int, int], AlignedOperation, Side]] = []
     for rank, side in enumerate(("a", "b")):
         chosen: Side = "a" if side == "a" else "b"
         anchor = 0
-        present = [(operation.seq, pair) for pair in known if (operation := pair.a if chosen == "a" else pair.b)]
-        for seq, pair in sorted(present, key=lambda each: each[0]):
+        present = [(operation.seq, pair) for pair in aligned if (operation := pair.a if chosen == "a" else pair.b)]
+        for seq, pair in sorted(present, key=lambda entry: entry[0]):
             if pair in backbone:
                 anchor = backbone.index(pair) + 1
                 places.append(((anchor, 0, 0), pair, chosen))

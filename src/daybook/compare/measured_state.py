@@ -101,7 +101,7 @@ class HybridSources:
             self._refuse_other_columns(read)
         landing = self._environment.landing(run.id)
         try:
-            found = read_source(
+            loaded = read_source(
                 self._spark, source.resolution, read.version, landing, workspace=self._environment.root, pinned=pins
             )
         except DaybookError as error:
@@ -110,14 +110,14 @@ class HybridSources:
             hint = "`daybook diff` can still compare what was written"
             raise DaybookError("RUN_012", run_id=run.id, causes=flatten(error), hint=hint) from error
         periods = source.resolution.periods or (run.snapshot.period.identifier,)
-        return replace(found.frame, periods=periods)
+        return replace(loaded.frame, periods=periods)
 
     def _refuse_other_columns(self, read: HybridRead) -> None:
         """A landing has the columns of the definition it was made by, and others would be read as NULL."""
         landed = self._hybrids.definition_of(read.data, read.dataset_id)
-        known = {column.name: column.type for column in landed.dataset.main_table.columns}
+        types = {column.name: column.type for column in landed.dataset.main_table.columns}
         for column in read.version.dataset.main_table.columns:
-            if known.get(column.name) != column.type:
+            if types.get(column.name) != column.type:
                 raise DaybookError("IO_002", file=f"data of {read.dataset_id}", column=column.name)
 
 
@@ -196,13 +196,13 @@ def measure_output(
         hashed = row_hash(columns) if columns else F.lit(0)
         values = df.select(summed.column, is_measured.alias("is_measured"), *keys, hashed.alias("row_hash"))
         grouped = values.groupBy("is_measured", *(f"k{number}" for number in range(len(keys))))
-        found = _collect(grouped.agg(*summed.aggregates, *hash_sums(F.col("row_hash"))), measure)
+        rows = _collect(grouped.agg(*summed.aggregates, *hash_sums(F.col("row_hash"))), measure)
     whole = WholeOutput(
-        sum(row["rows"] for row in found),
-        add(*(row["total"] for row in found)),
-        format_parts(columns, found) if columns else None,
+        sum(row["rows"] for row in rows),
+        add(*(row["total"] for row in rows)),
+        format_parts(columns, rows) if columns else None,
     )
-    return _measured((row for row in found if row["is_measured"]), measure), whole
+    return _measured((row for row in rows if row["is_measured"]), measure), whole
 
 
 def collect_totals(df: DataFrame, measure: Measure) -> MeasuredState:
@@ -238,16 +238,16 @@ class _Summed:
 
 def _collect(df: DataFrame, measure: Measure) -> list[dict[str, Any]]:
     """One more row than groups may be there for what is not measured."""
-    found: list[dict[str, Any]] = df.limit(MOST_GROUPS + 2).toArrow().to_pylist()
-    if sum(row.get("is_measured", True) for row in found) > MOST_GROUPS:
+    rows: list[dict[str, Any]] = df.limit(MOST_GROUPS + 2).toArrow().to_pylist()
+    if sum(row.get("is_measured", True) for row in rows) > MOST_GROUPS:
         raise DaybookError("RUN_075", most=f"{MOST_GROUPS:,}", columns=", ".join(measure.by))
-    return found
+    return rows
 
 
-def _measured(found: Iterable[Mapping[str, Any]], measure: Measure) -> MeasuredState:
+def _measured(groups: Iterable[Mapping[str, Any]], measure: Measure) -> MeasuredState:
     totals: dict[GroupKey, Number] = {}
     rows = checksum = 0
-    for row in found:
+    for row in groups:
         key = tuple(row[f"k{number}"] for number in range(len(measure.by)))
         totals[key] = row["total"]
         rows += row["rows"]
@@ -302,10 +302,10 @@ class WrittenOutput:
             raise self._other(f"{whole.rows:,} rows", f"{commit.rows:,} rows")
         return (notice("RUN_076", run_id=self.output.run.id),)
 
-    def _compare(self, found: tuple[int, Number], written: tuple[int, Number]) -> None:
-        if found[0] != written[0] or not is_about(found[1], written[1]):
-            texts = [f"{total} in {rows:,} rows" for rows, total in (found, written)]
+    def _compare(self, computed: tuple[int, Number], written: tuple[int, Number]) -> None:
+        if computed[0] != written[0] or not is_about(computed[1], written[1]):
+            texts = [f"{total} in {rows:,} rows" for rows, total in (computed, written)]
             raise self._other(*texts)
 
-    def _other(self, found: str, written: str) -> DaybookError:
-        return DaybookError("RUN_068", run_id=self.output.run.id, found=found, written=written)
+    def _other(self, computed: str, written: str) -> DaybookError:
+        return DaybookError("RUN_068", run_id=self.output.run.id, found=computed, written=written)

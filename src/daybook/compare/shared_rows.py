@@ -91,46 +91,49 @@ class SharedRows:
 
         Passes of one state share what they can, so that no state is computed twice.
         """
-        passes = [each for state in states for each in state]
+        passes = [state_pass for state in states for state_pass in state]
         own = [pair for state in states for pair in pairwise(state)]
-        near = [(one, other) for before, after in pairwise(states) for one in before for other in after]
-        found = sorted(
+        near = [(left, right) for before, after in pairwise(states) for left in before for right in after]
+        overlaps = sorted(
             (
-                (one.common_length(other), is_own, one)
+                (left.common_length(right), is_own, left)
                 for is_own, pairs in ((True, own), (False, near))
-                for one, other in pairs
+                for left, right in pairs
             ),
-            key=lambda each: each[0],
+            key=lambda overlap: overlap[0],
         )
-        for length, is_own, one in found:
+        for length, is_own, left in overlaps:
             if length:
-                self._want(one.beginning(length), passes, is_own=is_own)
+                self._want(left.beginning(length), passes, is_own=is_own)
 
     def _want(self, beginning: Beginning, passes: Iterable[StatePass], *, is_own: bool) -> None:
-        if any(known == beginning for known, _ in self._wanted):
+        if any(existing == beginning for existing, _ in self._wanted):
             return
-        users = [each for each in passes if each.begins_with(beginning)]
-        known = max((len(each) for each, _ in self._wanted if beginning.stages[: len(each)] == each.stages), default=0)
-        saved = cost_in_joins(beginning.stages[known:]) * (len(users) - 1)
+        users = [state_pass for state_pass in passes if state_pass.begins_with(beginning)]
+        shared_length = max(
+            (len(existing) for existing, _ in self._wanted if beginning.stages[: len(existing)] == existing.stages),
+            default=0,
+        )
+        saved = cost_in_joins(beginning.stages[shared_length:]) * (len(users) - 1)
         if is_own or saved >= _COST_OF_KEEPING:
-            columns = frozenset[str]().union(*(each.columns_after(len(beginning)) for each in users))
+            columns = frozenset[str]().union(*(user.columns_after(len(beginning)) for user in users))
             self._wanted.append((beginning, columns))
 
     def start(self, this: StatePass) -> tuple[int, KeptRows] | None:
         """The rows that a pass can go on from, with the seq of the stage that comes next."""
-        found = [(len(each), kept) for each, kept in self._kept if this.begins_with(each)]
-        if not found:
+        starts = [(len(beginning), kept) for beginning, kept in self._kept if this.begins_with(beginning)]
+        if not starts:
             return None
-        length, kept = max(found, key=lambda each: each[0])
+        length, kept = max(starts, key=lambda candidate: candidate[0])
         return this.seqs[length], kept
 
     def forks(self, this: StatePass) -> dict[int, frozenset[str]]:
         """The columns that a pass has to write down, by the seq of the stage that comes next."""
-        known = max((len(each) for each, _ in self._kept if this.begins_with(each)), default=0)
+        kept_length = max((len(beginning) for beginning, _ in self._kept if this.begins_with(beginning)), default=0)
         return {
-            this.seqs[len(each)]: columns
-            for each, columns in self._wanted
-            if len(each) > known and this.begins_with(each)
+            this.seqs[len(beginning)]: columns
+            for beginning, columns in self._wanted
+            if len(beginning) > kept_length and this.begins_with(beginning)
         }
 
     def keep(self, this: StatePass, kept: Mapping[int, KeptRows]) -> None:

@@ -148,7 +148,7 @@ class BridgeWalk:
                 return passes
             group = following
             swapped |= frozenset(group)
-            remaining = [each for each in remaining if each not in group]
+            remaining = [cause for cause in remaining if cause not in group]
 
     def _planned(self, state: HybridPlan, *, next_to_data: bool, end: Side | None = None) -> _PlannedState:
         written = self._written.get(end) if end is not None else None
@@ -167,8 +167,8 @@ class BridgeWalk:
         if not _is_data(step.causes):
             return cause
         self._listener.stage(f"rows of {cause.label}")
-        found = self._contributions(step.before), self._contributions(step.after)
-        cause = with_row_effects(cause, self._engine.sources, step.before, step.after, found)
+        contributions = self._contributions(step.before), self._contributions(step.after)
+        cause = with_row_effects(cause, self._engine.sources, step.before, step.after, contributions)
         return replace(cause, explained_by=self._explaining_operation(cause))
 
     def _explaining_operation(self, cause: Cause) -> int | None:
@@ -186,40 +186,44 @@ class BridgeWalk:
         """Computed once for states that are the same; next to a data cause as the contributions of single rows."""
         identity = StatePass.of(state, measured_rows(state, self._measure))
         written = self._written.get(end) if end is not None else None
-        known = next((known for known in self._known if known.identity == identity), None)
-        if known is not None and (written is None or not written.needs_whole):
-            self._check(written, known.found, None, state.rows)
-            return known.found
+        earlier = next((earlier for earlier in self._known if earlier.identity == identity), None)
+        if earlier is not None and (written is None or not written.needs_whole):
+            self._check(written, earlier.found, None, state.rows)
+            return earlier.found
         planned = self._planned(state, next_to_data=next_to_data, end=end)
         whole = staged = None
         if planned.whole is not None:
             columns = planned.whole.printed_columns
-            found, whole = measure_output(self._engine, planned.state, self._measure, columns)
+            measured, whole = measure_output(self._engine, planned.state, self._measure, columns)
         elif planned.rows is not None and planned.is_total_of_rows:
-            found, staged = measure_contributions(self._engine, planned.state, planned.rows, self._measure)
+            measured, staged = measure_contributions(self._engine, planned.state, planned.rows, self._measure)
         else:
-            found = measure_state(self._engine, planned.state, self._measure)
-        self._check(written, found, whole, state.rows)
-        if known is None:
-            self._known.append(_Measured(identity, found, planned, staged))
-        return found
+            measured = measure_state(self._engine, planned.state, self._measure)
+        self._check(written, measured, whole, state.rows)
+        if earlier is None:
+            self._known.append(_Measured(identity, measured, planned, staged))
+        return measured
 
-    def _check(self, written: WrittenOutput | None, found: MeasuredState, whole: WholeOutput | None, rows: int) -> None:
+    def _check(
+        self, written: WrittenOutput | None, measured: MeasuredState, whole: WholeOutput | None, rows: int
+    ) -> None:
         if written is not None:
-            self.notices += written.check(rows, self._measure, found, whole)
+            self.notices += written.check(rows, self._measure, measured, whole)
 
     def _contributions(self, state: HybridPlan) -> StagedContributions | None:
         """Those that gave the total, or those of a pass that goes on from what the total was computed of."""
         identity = StatePass.of(state, measured_rows(state, self._measure))
-        number, known = next((number, each) for number, each in enumerate(self._known) if each.identity == identity)
-        if known.contributions is None:
-            planned = known.planned
+        number, measured = next(
+            (number, candidate) for number, candidate in enumerate(self._known) if candidate.identity == identity
+        )
+        if measured.contributions is None:
+            planned = measured.planned
             if planned.rows is None:
                 planned = self._planned(state, next_to_data=True)
             if planned.rows is not None:
                 staged = stage_contributions(self._engine, planned.state, planned.rows)
-                known = self._known[number] = replace(known, contributions=staged)
-        return known.contributions
+                measured = self._known[number] = replace(measured, contributions=staged)
+        return measured.contributions
 
     def _steps(
         self,
@@ -234,19 +238,19 @@ class BridgeWalk:
             group, reason = self._first_group(remaining)
             while True:
                 if len(group) == len(remaining):
-                    found = end
+                    reached = end
                     break
                 try:
-                    found = self._next_state(swapped | frozenset(group), group, remaining)
+                    reached = self._next_state(swapped | frozenset(group), group, remaining)
                     break
                 except _HalfwayError as failed:
                     reason = reason or _reason(failed.error)
                     group = self._with_partner(group, remaining, swapped, is_planned=failed.is_planned)
             alone = len(group) == 1
-            yield BridgeStep(tuple(group), state, found[0], total, found[1], None if alone else reason)
+            yield BridgeStep(tuple(group), state, reached[0], total, reached[1], None if alone else reason)
             swapped |= frozenset(group)
-            remaining = [each for each in remaining if each not in group]
-            state, total = found
+            remaining = [cause for cause in remaining if cause not in group]
+            state, total = reached
 
     def _next_state(
         self, swapped: Swapped, group: Sequence[CauseName], remaining: Sequence[CauseName]
@@ -258,7 +262,7 @@ class BridgeWalk:
             raise _HalfwayError(error, is_planned=False) from error
         label = " + ".join(name.label for name in group)
         self._listener.stage(f"{label} ({len(remaining)} left)")
-        following = [each for each in remaining if each not in group][:1]
+        following = [cause for cause in remaining if cause not in group][:1]
         try:
             return state, self._compute(state, next_to_data=_is_data((*group, *following)))
         except DaybookError as error:
@@ -277,7 +281,7 @@ class BridgeWalk:
     def _first_group(self, remaining: Sequence[CauseName]) -> tuple[list[CauseName], str | None]:
         """The first cause and what is bound to it, with the reason."""
         bound = self._differences.bound_with(remaining[0])
-        return [each for each in dict.fromkeys(remaining) if each in bound.causes], bound.reason or None
+        return [cause for cause in dict.fromkeys(remaining) if cause in bound.causes], bound.reason or None
 
     def _with_partner(
         self, group: list[CauseName], remaining: Sequence[CauseName], swapped: Swapped, *, is_planned: bool
@@ -286,16 +290,16 @@ class BridgeWalk:
 
         What is bound to it comes along.
         """
-        others = [each for each in remaining if each not in group]
+        others = [cause for cause in remaining if cause not in group]
         for other in others if not is_planned else ():
-            found = [*group, *self._first_group([other, *others])[0]]
+            partners = [*group, *self._first_group([other, *others])[0]]
             try:
-                self._plan(swapped | frozenset(found))
+                self._plan(swapped | frozenset(partners))
             except DaybookError:
                 continue
-            return found
-        names = {each.name for each in group}
-        related = [each for each in others if each.name in names]
+            return partners
+        names = {cause.name for cause in group}
+        related = [cause for cause in others if cause.name in names]
         return [*group, *self._first_group([*related, *others])[0]]
 
 
@@ -314,7 +318,7 @@ def _is_data(causes: Iterable[CauseName]) -> bool:
 
 def _reason(error: DaybookError) -> str:
     """Why a state half-way could not be computed, in one sentence."""
-    found = flatten(error)[0]
-    while found.causes:
-        found = found.causes[0]
-    return found.message
+    root = flatten(error)[0]
+    while root.causes:
+        root = root.causes[0]
+    return root.message
