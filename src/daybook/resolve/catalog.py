@@ -257,8 +257,8 @@ def parse_answer(body: bytes, endpoint: Endpoint, period: str) -> tuple[CatalogL
         if any(finding["type"] == "json_invalid" for finding in findings):
             raise DaybookError("RESOLVE_067", endpoint=endpoint) from None
         spelled = [
-            f"{'.'.join(str(step) for step in one['loc']) or 'answer'}: {one['msg']}"
-            for one in findings[:_MAX_SHOWN_FINDINGS]
+            f"{'.'.join(str(step) for step in finding['loc']) or 'answer'}: {finding['msg']}"
+            for finding in findings[:_MAX_SHOWN_FINDINGS]
         ]
         raise _answer_error(endpoint, "; ".join(spelled)) from None
     if not answer.locations:

@@ -28,10 +28,10 @@ BUILT_IN_CALENDAR = "gregorian"
 
 def check_references(workspace: LoadedWorkspace) -> list[DaybookError]:
     """Every reference to something no file defines, and what only two definitions together get wrong."""
-    known = _ReferenceChecker(workspace)
+    checker = _ReferenceChecker(workspace)
     errors = list(_check_single_default(workspace))
     for definition in workspace.all():
-        errors += known.check(definition)
+        errors += checker.check(definition)
     return errors
 
 
@@ -112,7 +112,7 @@ class _ReferenceChecker:
 
 
 def _check_single_default(workspace: LoadedWorkspace) -> Iterable[DaybookError]:
-    defaults = [one for one in workspace.definitions["resolver"].values() if one.model.is_default]
+    defaults = [definition for definition in workspace.definitions["resolver"].values() if definition.model.is_default]
     for second in defaults[1:]:
         span = second.source.span("is_default")
         yield DaybookError("MODEL_062", span=span, first=defaults[0].id, second=second.id)
@@ -185,8 +185,10 @@ def _location_errors(
 def _option_errors(
     format_: str, options: Mapping[str, Any], source: SourceMap, path: KeyPath, *, is_output: bool = False
 ) -> Iterator[DaybookError]:
-    for one in option_violations(format_, options, is_output=is_output):
-        yield DaybookError(one.code, span=source.key(*path, *one.path), hint=one.hint, **one.parameters)
+    for violation in option_violations(format_, options, is_output=is_output):
+        yield DaybookError(
+            violation.code, span=source.key(*path, *violation.path), hint=violation.hint, **violation.parameters
+        )
 
 
 def resolver_errors(
@@ -234,8 +236,8 @@ class StructureContext:
     def levels(self) -> frozenset[str]:
         """The levels of every calendar that is known."""
         calendars = self.workspace.definitions["calendar"].values()
-        known = [GREGORIAN_CALENDAR, *(definition.model for definition in calendars)]
-        return frozenset(level.name for calendar in known for level in calendar.levels)
+        models = [GREGORIAN_CALENDAR, *(definition.model for definition in calendars)]
+        return frozenset(level.name for calendar in models for level in calendar.levels)
 
 
 StructuralCheck = Callable[[Definition[Any], StructureContext], Iterable[DaybookError]]

@@ -19,8 +19,8 @@ _EXTENSION = re.compile(r"[^/.][^/]*\.([A-Za-z][A-Za-z0-9]*)$")
 
 def extension(path: str) -> str | None:
     """The extension of a path's last part, in lower case: `csv` of `out/2026-01.csv`."""
-    found = _EXTENSION.search(path)
-    return found[1].lower() if found else None
+    match = _EXTENSION.search(path)
+    return match[1].lower() if match else None
 
 
 def is_one_file(format_: str, uri: str | None) -> bool:
@@ -174,12 +174,12 @@ def inline_location(
 
 def format_by_extension(path: str, span: Span | None = None) -> str:
     """The format an inline path or its template has by its extension."""
-    known = formats_by_extension()
-    found = known.get(extension(path) or "")
-    if found is None:
-        hint = f"write format, or an extension: {', '.join('.' + name for name in known)}"
+    formats = formats_by_extension()
+    format_name = formats.get(extension(path) or "")
+    if format_name is None:
+        hint = f"write format, or an extension: {', '.join('.' + name for name in formats)}"
         raise DaybookError("RESOLVE_037", span=span, hint=hint, path=path)
-    return found
+    return format_name
 
 
 def _absolute_uri(path: str, root: Path, span: Span | None) -> str:

@@ -21,11 +21,15 @@ def find_project(workspace: LoadedWorkspace, name: str) -> Definition[Project]:
         return projects[name]
     path = Path(name)
     if path.is_file():
-        there = [each for each in projects.values() if each.file and Path(each.file).resolve() == path.resolve()]
+        there = [
+            definition
+            for definition in projects.values()
+            if definition.file and Path(definition.file).resolve() == path.resolve()
+        ]
         if len(there) == 1:
             return there[0]
         if there:
-            ids = ", ".join(each.id for each in there)
+            ids = ", ".join(definition.id for definition in there)
             raise DaybookError("RUN_001", project=name, hint=f"the file defines several: {ids}")
     raise DaybookError("RUN_001", project=name, hint=did_you_mean(name, tuple(projects)))
 

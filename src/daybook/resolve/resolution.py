@@ -71,17 +71,17 @@ def choose_location_source(
 
 
 def _find_resolver(resolver_id: str, definitions: Definitions) -> ByResolver:
-    found = definitions.resolver(resolver_id)
-    if found is None:
+    version = definitions.resolver(resolver_id)
+    if version is None:
         hint = did_you_mean(resolver_id, definitions.ids("resolver"))
         raise DaybookError("RESOLVE_041", hint=hint, resolver=resolver_id)
-    return _require_enabled(found)
+    return _require_enabled(version)
 
 
-def _require_enabled(found: ResolverVersion) -> ByResolver:
-    if found.status == "disabled":
-        raise DaybookError("RESOLVE_042", resolver=found.resolver.id)
-    return ByResolver(found)
+def _require_enabled(version: ResolverVersion) -> ByResolver:
+    if version.status == "disabled":
+        raise DaybookError("RESOLVE_042", resolver=version.resolver.id)
+    return ByResolver(version)
 
 
 class PeriodLookup(Protocol):
@@ -132,8 +132,8 @@ def locate_declared(
     match location:
         case PathLocation():
             path = render_template(location.path, period, table_name)
-            found = inline_location(path, location.format, location.options, around.root)
-            return (_with_own_period(found, location.path, period),)
+            inline = inline_location(path, location.format, location.options, around.root)
+            return (_with_own_period(inline, location.path, period),)
         case TableLocation():
             return (_locate_table(location, table_name, period, around),)
         case _:
@@ -183,19 +183,19 @@ def _locate_table(
 def _locate_answered(answer: "CatalogLocation", period: Period, around: LocationContext) -> Location:
     datasource = usable_datasource(answer.datasource_id, around.definitions)
     if answer.path is not None:
-        found = path_location(datasource, answer.path, around.root)
+        location = path_location(datasource, answer.path, around.root)
     else:
-        found = table_location(datasource, answer.table or "", answer.schema_name, around.root)
+        location = table_location(datasource, answer.table or "", answer.schema_name, around.root)
     version = None
     if answer.delta_version is not None:
-        if not FORMATS[found.format].keeps_versions:
-            raise DaybookError("RESOLVE_074", datasource=datasource.id, type=found.format)
-        version = TableVersion(found.format, str(answer.delta_version))
-    return replace(found, period=period if answer.period else None, version=version)
+        if not FORMATS[location.format].keeps_versions:
+            raise DaybookError("RESOLVE_074", datasource=datasource.id, type=location.format)
+        version = TableVersion(location.format, str(answer.delta_version))
+    return replace(location, period=period if answer.period else None, version=version)
 
 
-def _with_own_period(found: Location, template: str, period: Period) -> Location:
-    return replace(found, period=period) if names_one_period(template, period) else found
+def _with_own_period(location: Location, template: str, period: Period) -> Location:
+    return replace(location, period=period) if names_one_period(template, period) else location
 
 
 NO_OVERRIDES: Mapping[str, str] = MappingProxyType({})
@@ -217,12 +217,12 @@ def resolve_dataset(
     around = LocationContext(definitions, root, allowed_hosts, limits)
     if dataset_version.view is not None:
         return _resolve_view(dataset_version, dataset_version.view, period, around, overrides, lookup)
-    found = _resolve_table(dataset_version, period, around, overrides)
+    resolution = _resolve_table(dataset_version, period, around, overrides)
     if dataset_version.reads_one_slice:
         calendar = calendar_for(period.calendar_id, definitions)
-        return _with_nearest_slice(found, period, calendar, lookup)
+        return _with_nearest_slice(resolution, period, calendar, lookup)
     rule = dataset_version.dataset.main_table.as_of
-    return replace(found, as_of=as_of_date(rule, period)) if rule is not None else found
+    return replace(resolution, as_of=as_of_date(rule, period)) if rule is not None else resolution
 
 
 def _resolve_table(
@@ -234,37 +234,48 @@ def _resolve_table(
         case ByPin(pin) if _has_table_per_period(table.location):
             located = locate_declared(table.location, table.name, period, around)
             return Resolution(
-                tuple(replace(each, version=pin.at(each.uri or "")) for each in located), (period.identifier,)
+                tuple(replace(located_table, version=pin.at(located_table.uri or "")) for located_table in located),
+                (period.identifier,),
             )
         case ByPin(pin):
             return Resolution((locate_pinned(pin, table, around),), (period.identifier,))
         case ByLocation(location):
             periods = data_periods(period, location.data_level, calendar)
-            found = (place for each in periods for place in locate_declared(location, table.name, each, around))
-            return Resolution(_distinct_locations(found), _period_identifiers(periods))
+            locations = (
+                place for data_period in periods for place in locate_declared(location, table.name, data_period, around)
+            )
+            return Resolution(_distinct_locations(locations), _period_identifiers(periods))
         case ByResolver(chosen):
             rule = matching_rule(chosen, table.name, period)
             periods = data_periods(period, rule.data_level, calendar)
-            found = (place for each in periods for place in locate_by_strategy(rule.strategy, table.name, each, around))
+            locations = (
+                place
+                for data_period in periods
+                for place in locate_by_strategy(rule.strategy, table.name, data_period, around)
+            )
             return Resolution(
-                _distinct_locations(found), _period_identifiers(periods), chosen.resolver.id, chosen.version, rule.name
+                _distinct_locations(locations),
+                _period_identifiers(periods),
+                chosen.resolver.id,
+                chosen.version,
+                rule.name,
             )
         case way:
             assert_never(way)
 
 
 def _with_nearest_slice(
-    found: Resolution, period: Period, calendar: PeriodCalendar, lookup: PeriodLookup
+    resolution: Resolution, period: Period, calendar: PeriodCalendar, lookup: PeriodLookup
 ) -> Resolution:
     """Of a table of slices that each hold all rows: that of the period, else the newest before it, else the first."""
     locations: list[Location] = []
     chosen: list[str] = []
-    for location in found.locations:
+    for location in resolution.locations:
         slices = lookup.slices(location)
         nearest = closest_slice(slices, period, calendar) if slices else None
         locations.append(location if nearest is None else replace(location, slices=(nearest,)))
         chosen += [] if nearest is None else [nearest]
-    return replace(found, locations=tuple(locations), periods=tuple(dict.fromkeys(chosen)) or found.periods)
+    return replace(resolution, locations=tuple(locations), periods=tuple(dict.fromkeys(chosen)) or resolution.periods)
 
 
 def _has_table_per_period(location: PathLocation | TableLocation | None) -> TypeGuard[PathLocation]:
@@ -280,12 +291,12 @@ def view_window(
     if view is None:
         rule = version.dataset.main_table.as_of
         return (period.identifier,), as_of_date(rule, period) if rule is not None else None
-    wanted = window_periods(view.of.window, period, calendar)
-    if wanted is None:
-        wanted = tuple(periods_of_level(period.level, calendar))
-    found = [view_window(view.dataset, each, calendar) for each in wanted]
-    identifiers = tuple(dict.fromkeys(identifier for periods, _ in found for identifier in periods))
-    as_of = as_of_date(view.of.as_of or version.dataset.main_table.as_of, wanted[-1]) if wanted else None
+    looked_at = window_periods(view.of.window, period, calendar)
+    if looked_at is None:
+        looked_at = tuple(periods_of_level(period.level, calendar))
+    windows = [view_window(view.dataset, window_period, calendar) for window_period in looked_at]
+    identifiers = tuple(dict.fromkeys(identifier for periods, _ in windows for identifier in periods))
+    as_of = as_of_date(view.of.as_of or version.dataset.main_table.as_of, looked_at[-1]) if looked_at else None
     return identifiers, as_of
 
 
@@ -299,15 +310,15 @@ def _resolve_view(
 ) -> Resolution:
     """Each period of the window as a run of that period would find it; what comes out several times is read once."""
     calendar = calendar_for(period.calendar_id, around.definitions)
-    wanted = window_periods(view.of.window, period, calendar)
-    if wanted is None:
-        wanted = _existing_periods(view, period, calendar, around, overrides, lookup)
-    elif not wanted and view.of.missing == "error":
+    looked_at = window_periods(view.of.window, period, calendar)
+    if looked_at is None:
+        looked_at = _existing_periods(view, period, calendar, around, overrides, lookup)
+    elif not looked_at and view.of.missing == "error":
         raise DaybookError("RESOLVE_092", view=version.dataset.id, period=period.identifier, calendar=calendar.id)
-    found: list[Resolution] = []
-    for each in wanted:
-        part = _resolve_viewed(view, each, around, overrides, lookup)
-        present, missing = _divide_by_presence(part, each, lookup)
+    resolutions: list[Resolution] = []
+    for window_period in looked_at:
+        part = _resolve_viewed(view, window_period, around, overrides, lookup)
+        present, missing = _divide_by_presence(part, window_period, lookup)
         if missing and view.of.missing == "error":
             raise DaybookError(
                 "RESOLVE_093",
@@ -316,23 +327,23 @@ def _resolve_view(
                 missing=", ".join(missing),
                 period=period.identifier,
             )
-        found.append(present)
+        resolutions.append(present)
     if version.viewed.reads_one_slice:
         # The same table comes out for every period; of each its slice is read.
-        slices = tuple(dict.fromkeys(identifier for part in found for identifier in part.periods))
-        found = [
+        slices = tuple(dict.fromkeys(identifier for part in resolutions for identifier in part.periods))
+        resolutions = [
             replace(part, locations=tuple(replace(location, slices=slices) for location in part.locations))
-            for part in found
+            for part in resolutions
         ]
-    resolvers = {(part.resolver_id, part.resolver_version, part.rule) for part in found}
+    resolvers = {(part.resolver_id, part.resolver_version, part.rule) for part in resolutions}
     resolver_id, resolver_version, rule = resolvers.pop() if len(resolvers) == 1 else (None, None, None)
     return Resolution(
-        _distinct_locations(location for part in found for location in part.locations),
-        tuple(dict.fromkeys(identifier for part in found for identifier in part.periods)) or NO_PERIODS,
+        _distinct_locations(location for part in resolutions for location in part.locations),
+        tuple(dict.fromkeys(identifier for part in resolutions for identifier in part.periods)) or NO_PERIODS,
         resolver_id,
         resolver_version,
         rule,
-        next((part.as_of for part in found if part.as_of is not None), None),
+        next((part.as_of for part in resolutions if part.as_of is not None), None),
         period.identifier if view.of.period == "run" else None,
     )
 
@@ -343,33 +354,39 @@ def _resolve_viewed(
     """What a view reads of one period, with the day that its rule names."""
     viewed = view.dataset
     if viewed.view is not None:
-        found = _resolve_view(viewed, viewed.view, period, around, overrides, lookup)
+        resolution = _resolve_view(viewed, viewed.view, period, around, overrides, lookup)
     else:
-        found = _resolve_table(viewed, period, around, overrides)
+        resolution = _resolve_table(viewed, period, around, overrides)
     if viewed.dataset.main_table.temporal_mode != "bitemporal":
-        return found
+        return resolution
     rule = view.of.as_of or viewed.dataset.main_table.as_of
-    return replace(found, as_of=as_of_date(rule, period)) if rule is not None or found.as_of is None else found
+    return (
+        replace(resolution, as_of=as_of_date(rule, period))
+        if rule is not None or resolution.as_of is None
+        else resolution
+    )
 
 
-def _divide_by_presence(found: Resolution, period: Period, lookup: PeriodLookup) -> tuple[Resolution, tuple[str, ...]]:
+def _divide_by_presence(
+    resolution: Resolution, period: Period, lookup: PeriodLookup
+) -> tuple[Resolution, tuple[str, ...]]:
     """The part of a resolution that is there, and the periods that are not."""
     kept: list[Location] = []
     missing: list[str] = []
-    for location in found.locations:
+    for location in resolution.locations:
         own = (location.period or period).identifier
         slices = lookup.slices(location)
         if slices is not None:
-            absent = [identifier for identifier in found.periods if identifier not in slices]
+            absent = [identifier for identifier in resolution.periods if identifier not in slices]
             missing += absent
-            if len(absent) < len(found.periods):
+            if len(absent) < len(resolution.periods):
                 kept.append(location)
         elif lookup.exists(location):
             kept.append(location)
         else:
             missing.append(own)
-    periods = tuple(identifier for identifier in found.periods if identifier not in missing)
-    return replace(found, locations=tuple(kept), periods=periods), tuple(dict.fromkeys(missing))
+    periods = tuple(identifier for identifier in resolution.periods if identifier not in missing)
+    return replace(resolution, locations=tuple(kept), periods=periods), tuple(dict.fromkeys(missing))
 
 
 def _existing_periods(
@@ -381,16 +398,20 @@ def _existing_periods(
     lookup: PeriodLookup,
 ) -> tuple[Period, ...]:
     """Every period of the run's level: those that runs wrote, or all that a table of many periods may hold."""
-    known: set[str] = set()
+    identifiers: set[str] = set()
     for location in _resolve_viewed(view, period, around, overrides, lookup).locations:
         if location.period is not None:
             raise DaybookError("RESOLVE_094", dataset=view.of.of)
         slices = lookup.slices(location)
         if slices is None:
             return tuple(periods_of_level(period.level, calendar))
-        known |= slices.keys()
-    found = [each for each in map(calendar.find, known) if each is not None and each.level == period.level]
-    return tuple(sorted(found, key=lambda each: each.start_date))
+        identifiers |= slices.keys()
+    periods = [
+        candidate
+        for candidate in map(calendar.find, identifiers)
+        if candidate is not None and candidate.level == period.level
+    ]
+    return tuple(sorted(periods, key=lambda candidate: candidate.start_date))
 
 
 def matching_rule(chosen: ResolverVersion, table_name: str, period: Period) -> ResolverRule:
@@ -425,12 +446,12 @@ def data_periods(period: Period, data_level: str | None, calendar: PeriodCalenda
 
 def _distinct_locations(locations: Iterable[Location]) -> tuple[Location, ...]:
     """One place that holds several periods is read once; it cannot belong to two of them alone."""
-    found = tuple(locations)
-    if len(found) == 1:
-        return found
+    all_locations = tuple(locations)
+    if len(all_locations) == 1:
+        return all_locations
     kept: list[Location] = []
     alike: dict[tuple[str | None, ...], list[Location]] = {}
-    for location in found:
+    for location in all_locations:
         place = replace(location, period=None)
         others = alike.setdefault((location.uri, location.schema, location.table), [])
         same = next((other for other in others if replace(other, period=None) == place), None)
@@ -438,7 +459,7 @@ def _distinct_locations(locations: Iterable[Location]) -> tuple[Location, ...]:
             others.append(location)
             kept.append(location)
         elif same.period != location.period:
-            periods = sorted(each.period.identifier if each.period else "any" for each in (same, location))
+            periods = sorted(holder.period.identifier if holder.period else "any" for holder in (same, location))
             raise DaybookError("RESOLVE_046", place=location.uri or location.table, periods=" and ".join(periods))
     return tuple(kept)
 

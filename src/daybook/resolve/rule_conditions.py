@@ -90,20 +90,20 @@ def matches_like(text: Value, pattern: Value) -> bool | None:
     """`%` is any text, `_` any character, nothing else is special."""
     if not isinstance(text, str) or not isinstance(pattern, str):
         return None
-    at, wanted, retry = 0, 0, None
+    at, pattern_at, retry = 0, 0, None
     while at < len(text):
-        if wanted < len(pattern) and pattern[wanted] == "%":
-            retry = (at, wanted)
-            wanted += 1
-        elif wanted < len(pattern) and pattern[wanted] in ("_", text[at]):
-            at, wanted = at + 1, wanted + 1
+        if pattern_at < len(pattern) and pattern[pattern_at] == "%":
+            retry = (at, pattern_at)
+            pattern_at += 1
+        elif pattern_at < len(pattern) and pattern[pattern_at] in ("_", text[at]):
+            at, pattern_at = at + 1, pattern_at + 1
         elif retry is not None:
             # The last % takes one character more; earlier ones never have to.
             retry = (retry[0] + 1, retry[1])
-            at, wanted = retry[0], retry[1] + 1
+            at, pattern_at = retry[0], retry[1] + 1
         else:
             return False
-    return not pattern[wanted:].strip("%")
+    return not pattern[pattern_at:].strip("%")
 
 
 def _null_on_null(evaluate: ConditionFunction) -> ConditionFunction:
@@ -232,8 +232,8 @@ class _ConditionEvaluator:
                 return compare_values(operator, self.value(left), self.value(right))
             case TypedMembership(operand, choices, is_negated):
                 value = self.value(operand)
-                found = disjunction(*(compare_values("=", value, self.value(choice)) for choice in choices))
-                return _negate(found) if is_negated else found
+                is_among = disjunction(*(compare_values("=", value, self.value(choice)) for choice in choices))
+                return _negate(is_among) if is_negated else is_among
             case TypedBetween(operand, low, high, is_negated):
                 value = self.value(operand)
                 inside = conjunction(
@@ -241,8 +241,8 @@ class _ConditionEvaluator:
                 )
                 return _negate(inside) if is_negated else inside
             case TypedLike(operand, pattern, is_negated):
-                found = matches_like(self.value(operand), self.value(pattern))
-                return _negate(found) if is_negated else found
+                is_like = matches_like(self.value(operand), self.value(pattern))
+                return _negate(is_like) if is_negated else is_like
             case TypedNullCheck(operand, is_negated):
                 return (self.value(operand) is None) is not is_negated
             case TypedCase(branches, otherwise):

@@ -230,10 +230,10 @@ class IdentifierPattern:
 
     def read(self, identifier: str) -> "ParsedIdentifier | None":
         """What an identifier of this form says; the caller writes it again to see that it is the canonical one."""
-        found = _identifier_regex(self.text).fullmatch(identifier)
-        if found is None:
+        match = _identifier_regex(self.text).fullmatch(identifier)
+        if match is None:
             return None
-        parts = {token: int(text) for token, text in found.groupdict().items()}
+        parts = {token: int(text) for token, text in match.groupdict().items()}
         if "year" in parts:
             if self.unit == "year":
                 return ParsedYearPart(parts["year"], 0)

@@ -108,7 +108,7 @@ def _nesting_errors(outer: list[_ListedRow], inner: list[_ListedRow]) -> Iterato
         first = max(bisect_right(outer_starts, child.period.start_date) - 1, 0)
         near = outer[first : bisect_right(outer_starts, child.period.end_date)] if is_tiled else outer
         if not any(_is_inside(child.period, parent.period) for parent in near):
-            parent = next((one.period for one in near if _has_common_day(child.period, one.period)), None)
+            parent = next((row.period for row in near if _has_common_day(child.period, row.period)), None)
             problem = f"it crosses the bounds of {parent.identifier}" if parent else "no period around it is listed"
             yield DaybookError("RESOLVE_019", span=child.span, period=child.period.identifier, problem=problem)
     for parent_row in outer:
@@ -189,13 +189,13 @@ def identifier_collisions(calendar: Calendar, source: SourceMap) -> Iterator[Day
     for period in working.of_year(listed_years.first if listed_years else _SAMPLE_YEAR):
         if period.level in reported:
             continue
-        found = working.find(period.identifier)
-        if found == period and is_identifier(period.identifier):
+        namesake = working.find(period.identifier)
+        if namesake == period and is_identifier(period.identifier):
             continue
         reported.add(period.level)
         problem = (
-            f"{period.identifier} is also a {found.level}"
-            if found and found != period
+            f"{period.identifier} is also a {namesake.level}"
+            if namesake and namesake != period
             else f"{period.identifier} is not an identifier ({IDENTIFIER_RULE})"
         )
         index = index_of[period.level]
@@ -207,8 +207,8 @@ def identifier_collisions(calendar: Calendar, source: SourceMap) -> Iterator[Day
 def _pattern_problems(text: str, unit: CalendarUnit, rule: CalendarRule) -> Iterator[str]:
     tokens = set(pattern_tokens(text))
     if unknown := sorted(tokens.difference(PATTERN_TOKENS)):
-        known = ", ".join(_braced(token) for token in PATTERN_TOKENS)
-        yield f"{_braced(unknown[0])} is not one of {known}"
+        listed = ", ".join(_braced(token) for token in PATTERN_TOKENS)
+        yield f"{_braced(unknown[0])} is not one of {listed}"
         return
     for token in PATTERN_TOKENS:
         if token in tokens and _changes_within(token, unit, rule):

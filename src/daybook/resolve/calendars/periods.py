@@ -112,22 +112,22 @@ def periods_overlap(one: Period, other: Period) -> bool:
 
 def example_identifiers(calendar: PeriodCalendar) -> tuple[str, ...]:
     """One identifier of every level, to show what they look like."""
-    known = {period.level: period.identifier for period in reversed(tuple(calendar.of_year(_EXAMPLE_YEAR)))}
-    return tuple(known[level] for level in calendar.levels if level in known)
+    identifiers = {period.level: period.identifier for period in reversed(tuple(calendar.of_year(_EXAMPLE_YEAR)))}
+    return tuple(identifiers[level] for level in calendar.levels if level in identifiers)
 
 
 def nearest_period(identifier: str, calendar: PeriodCalendar) -> str | None:
     """The identifier with the same meaning in another spelling, or else the most similar one."""
     years = {int(digits) for digits in re.findall(r"(?<!\d)\d{4}", identifier, re.ASCII)} or {_EXAMPLE_YEAR}
-    known = [period.identifier for year in sorted(years) for period in calendar.of_year(year)]
+    identifiers = [period.identifier for year in sorted(years) for period in calendar.of_year(year)]
     for essence in (_numbers_and_words, _letters_and_digits):
-        same = [candidate for candidate in known if essence(candidate) == essence(identifier)]
+        same = [candidate for candidate in identifiers if essence(candidate) == essence(identifier)]
         if same:
             return same[0]
-    alike = [candidate for candidate in known if _digit_shape(candidate) == _digit_shape(identifier)]
+    alike = [candidate for candidate in identifiers if _digit_shape(candidate) == _digit_shape(identifier)]
     if alike:
         return max((candidate for candidate in alike if candidate <= identifier), default=min(alike))
-    return closest_match(identifier, known)
+    return closest_match(identifier, identifiers)
 
 
 def _consecutive_periods(first: Period, until: datetime.date, calendar: PeriodCalendar) -> Iterator[Period]:
@@ -267,7 +267,7 @@ def _from_first(period: Period, first: Period | None, calendar: PeriodCalendar) 
         )
     if period.start_date < first.start_date:
         return ()
-    earlier = takewhile(lambda each: each.start_date >= first.start_date, _before(period, calendar))
+    earlier = takewhile(lambda earlier_period: earlier_period.start_date >= first.start_date, _before(period, calendar))
     return tuple(reversed([period, *earlier]))
 
 
@@ -285,8 +285,8 @@ def _same_last_year(period: Period, calendar: PeriodCalendar) -> Period | None:
     first = calendar.at(period.level, before.start_date)
     if first is None:
         return None
-    found = first if position == 0 else _shifted(first, position, calendar)
-    return found if found is not None and found.end_date <= before.end_date else None
+    counterpart = first if position == 0 else _shifted(first, position, calendar)
+    return counterpart if counterpart is not None and counterpart.end_date <= before.end_date else None
 
 
 def _same_day(period: Period, year_before: Period, calendar: PeriodCalendar) -> Period | None:
@@ -303,11 +303,15 @@ def _same_day(period: Period, year_before: Period, calendar: PeriodCalendar) -> 
 
 def closest_slice(identifiers: Iterable[str], period: Period, calendar: PeriodCalendar) -> str | None:
     """Of some periods the one itself, else the last that ends with it or before it, else the first."""
-    known = tuple(identifiers)
-    if period.identifier in known:
+    names = tuple(identifiers)
+    if period.identifier in names:
         return period.identifier
-    dated = [each for each in (calendar.find(name) or GREGORIAN.find(name) for name in known) if each is not None]
-    earlier = [each for each in dated if each.end_date <= period.end_date]
+    dated = [
+        candidate
+        for candidate in (calendar.find(name) or GREGORIAN.find(name) for name in names)
+        if candidate is not None
+    ]
+    earlier = [candidate for candidate in dated if candidate.end_date <= period.end_date]
     if earlier:
-        return max(earlier, key=lambda each: (each.end_date, each.start_date)).identifier
-    return min(dated, key=lambda each: (each.start_date, each.end_date)).identifier if dated else None
+        return max(earlier, key=lambda candidate: (candidate.end_date, candidate.start_date)).identifier
+    return min(dated, key=lambda candidate: (candidate.start_date, candidate.end_date)).identifier if dated else None
