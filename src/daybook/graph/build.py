@@ -112,10 +112,10 @@ class BuildResult:
 
     @property
     def is_ok(self) -> bool:
-        return not self.is_cancelled and not any(each.is_failure for each in self.nodes)
+        return not self.is_cancelled and not any(node.is_failure for node in self.nodes)
 
     def count(self, result: NodeOutcome) -> int:
-        return sum(each.result == result for each in self.nodes)
+        return sum(node.result == result for node in self.nodes)
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -235,8 +235,8 @@ def _selected(close: Close, request: BuildRequest) -> tuple[dict[Node, tuple[Edg
     if request.is_draft:
         chain = close.chain_of_drafts(request.projects, only=request.only)
         close.check_cycles(chain)
-        found = close.nodes.nodes_in(close.span, sorted(chain))
-        return close.nodes.edges_among(found), close.nodes.left_out(close.span, sorted(chain))
+        draft_nodes = close.nodes.nodes_in(close.span, sorted(chain))
+        return close.nodes.edges_among(draft_nodes), close.nodes.left_out(close.span, sorted(chain))
     targets, allowed = close.select(request.projects, only=request.only)
     close.check_cycles(allowed)
     nodes = close.nodes.nodes_in(close.span, sorted(targets))
@@ -249,21 +249,21 @@ def _selected(close: Close, request: BuildRequest) -> tuple[dict[Node, tuple[Edg
 
 def _check_parameters(close: Close, request: BuildRequest, projects: Collection[str]) -> None:
     """Whether every value is for a parameter of a project that is built, and of its type."""
-    for project_id, given in request.parameters.items():
+    for project_id, values in request.parameters.items():
         if project_id not in close.projects:
             raise DaybookError("RUN_001", project=project_id, hint=did_you_mean(project_id, tuple(close.projects)))
         if project_id not in projects:
             raise DaybookError("RUN_051", project=project_id)
-        given_values(project_id, close.projects[project_id].project.parameters, given)
+        given_values(project_id, close.projects[project_id].project.parameters, values)
 
 
 def _lacking(close: Close, request: BuildRequest, project_id: str) -> list[DaybookError]:
     """Values that a run of the project would need and that are not given."""
-    given = request.parameters.get(project_id, {})
+    values = request.parameters.get(project_id, {})
     return [
-        DaybookError("RUN_049", name=name, project=project_id, type=each.type)
-        for name, each in close.projects[project_id].project.parameters.items()
-        if each.default is None and name not in given
+        DaybookError("RUN_049", name=name, project=project_id, type=parameter.type)
+        for name, parameter in close.projects[project_id].project.parameters.items()
+        if parameter.default is None and name not in values
     ]
 
 
@@ -319,8 +319,12 @@ def _apply_files(
 
 def _fresh_nodes(close: Close, nodes: Iterable[Node]) -> dict[Node, str | None]:
     """Those that were fresh when the build began, each with its run."""
-    found = {node: close.freshness(node) for node in nodes}
-    return {node: each.run.id if each.run else None for node, each in found.items() if each.state == "fresh"}
+    freshness_by_node = {node: close.freshness(node) for node in nodes}
+    return {
+        node: freshness.run.id if freshness.run else None
+        for node, freshness in freshness_by_node.items()
+        if freshness.state == "fresh"
+    }
 
 
 class _RunElsewhereError(Exception):
@@ -362,11 +366,11 @@ class _Build:
         try:
             yield
             is_cancelled = self.is_cancelled
-            is_ok = not is_cancelled and not any(each.is_failure for each in self.results.values())
+            is_ok = not is_cancelled and not any(result.is_failure for result in self.results.values())
         finally:
-            found = events.build_ended(self.build_id, is_ok=is_ok, is_cancelled=is_cancelled)
-            if found is not None and order:
-                self.listener.notice(order[0], found)
+            end_notice = events.build_ended(self.build_id, is_ok=is_ok, is_cancelled=is_cancelled)
+            if end_notice is not None and order:
+                self.listener.notice(order[0], end_notice)
 
     def execute(self, order: tuple[Node, ...]) -> BuildResult:
         makers = {node: [edge.maker for edge in self.edges[node] if edge.maker in self.edges] for node in order}
@@ -456,23 +460,23 @@ class _Build:
             # Nothing that it reads was run, so it is what it was when the build began.
             return NodeResult(node, "fresh", self.fresh[node])
         with self._looking_at(node) as close:
-            found = close.freshness(node)
+            freshness = close.freshness(node)
             runs = close.history.runs.get((node.project, node.period.identifier))
             self.seen[node] = runs.latest.id if runs else None
             now = close.projects[node.project]
-            if found.state == "running":
+            if freshness.state == "running":
                 # Another process runs it; its result may be all that is needed.
                 return self._after_other_run(node)
-            is_fresh = found.state == "fresh" and not self.request.is_full
-            reason = "; ".join(found.reasons) or None
+            is_fresh = freshness.state == "fresh" and not self.request.is_full
+            reason = "; ".join(freshness.reasons) or None
             if is_fresh:
-                return NodeResult(node, "fresh", found.run.id if found.run else None)
+                return NodeResult(node, "fresh", freshness.run.id if freshness.run else None)
             if close.is_locked(node):
-                return NodeResult(node, "locked", found.run.id if found.run else None, reason)
+                return NodeResult(node, "locked", freshness.run.id if freshness.run else None, reason)
             if now.problem is not None:
                 return NodeResult(node, "failed", reason=now.problem, is_failure=True)
-            if found.run is not None and (reason := _append_reason(close, found.run)) is not None:
-                return NodeResult(node, "blocked", found.run.id, reason, is_failure=True)
+            if freshness.run is not None and (reason := _append_reason(close, freshness.run)) is not None:
+                return NodeResult(node, "blocked", freshness.run.id, reason, is_failure=True)
         return None
 
     @contextmanager
@@ -524,9 +528,9 @@ class _Build:
         except DaybookError as error:
             if error.code == _CODE_ACTIVE_RUN and not self.is_stopped:
                 return None
-            codes = {each.code for found in flatten(error) for each in (found, *found.causes)}
+            codes = {cause.code for finding in flatten(error) for cause in (finding, *finding.causes)}
             outcome: NodeOutcome = "blocked" if _CODE_MISSING_PERIOD in codes else "failed"
-            causes = [each for each in error.causes if each.code == _CODE_MISSING_PERIOD] or [error]
+            causes = [cause for cause in error.causes if cause.code == _CODE_MISSING_PERIOD] or [error]
             return NodeResult(node, outcome, reason=f"{causes[0].code} {causes[0].message}", is_failure=True)
         finally:
             with self._lock:
@@ -552,8 +556,8 @@ class _NodeListener(RunListener):
 
 def _append_reason(close: Close, run: RunRecord) -> str | None:
     """Why a run that appended rows is not run again; None when nothing that it appended is left."""
-    commits = [each for each in close.history.commits.get(run.id, ()) if each.mode == "append"]
-    left = [each for each in commits if not close.history.is_dropped(run, each)]
+    commits = [commit for commit in close.history.commits.get(run.id, ()) if commit.mode == "append"]
+    left = [commit for commit in commits if not close.history.is_dropped(run, commit)]
     if not left:
         return None
     table = left[0].details.get("label", left[0].destination)

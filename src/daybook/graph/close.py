@@ -78,7 +78,8 @@ class Close:
         written: Mapping[str, Definition[Project]] = definitions.definitions["project"]
         self._errors_of = _errors_by_project(files)
         self.projects = {
-            project_id: self._project_now(each, self._errors_of(project_id)) for project_id, each in written.items()
+            project_id: self._project_now(definition, self._errors_of(project_id))
+            for project_id, definition in written.items()
         }
         self.projects |= self._unreadable_projects(definitions)
         self.graph: ProjectGraph = derive_graph(
@@ -135,15 +136,15 @@ class Close:
 
     def _unreadable_projects(self, definitions: LoadedWorkspace) -> dict[str, ProjectNow]:
         """Active projects whose files have errors: what they make is still read by others."""
-        found: dict[str, ProjectNow] = {}
+        unreadable: dict[str, ProjectNow] = {}
         for state in self._transaction.projects.all() if definitions.broken else ():
             files = [file for file in definitions.broken if file.may_define("project", state.project_id)]
             active = find_active_project(self._transaction.definitions, self._transaction.projects, state)
             if state.project_id not in self.projects and files and active is not None:
                 seen = as_activated(self.seen, active.inputs)
                 problem = _error_text(files[0].errors)
-                found[state.project_id] = ProjectNow(active.project, active.version, seen, problem)
-        return found
+                unreadable[state.project_id] = ProjectNow(active.project, active.version, seen, problem)
+        return unreadable
 
     def _project_now(self, definition: Definition[Project], errors: Sequence[DaybookError]) -> ProjectNow:
         """The active version, or why there is none that a build may run."""
@@ -191,14 +192,14 @@ class Close:
     def chain_of_drafts(self, names: Iterable[str], *, only: bool = False) -> frozenset[str]:
         """The named drafts, or all, with the drafts they need and the projects between them."""
         targets, allowed = self.select(names or sorted(self.drafts), only=only)
-        found = set(targets) | (self.drafts & allowed)
+        chain = set(targets) | (self.drafts & allowed)
         while more := {
-            each.reader
-            for each in self.graph.dependencies
-            if each.maker in found and each.reader in allowed and each.reader not in found
+            dependency.reader
+            for dependency in self.graph.dependencies
+            if dependency.maker in chain and dependency.reader in allowed and dependency.reader not in chain
         }:
-            found |= more
-        return frozenset(found)
+            chain |= more
+        return frozenset(chain)
 
     def stale_inputs(self, node: Node) -> Iterator[tuple[Edge, str]]:
         """What a node would read that is out of date, each with the reason; what is locked stays as it is."""
@@ -244,16 +245,16 @@ class Close:
 
         Outside of the span a node is only brought up to date if it has completed before.
         """
-        found: dict[Node, tuple[Edge, ...]] = {}
+        edges: dict[Node, tuple[Edge, ...]] = {}
         waiting = list(targets)
         while waiting:
             node = waiting.pop()
-            if node in found:
+            if node in edges:
                 continue
-            found[node] = self.nodes.edges_of(node)
-            makers = [edge.maker for edge in found[node] if edge.maker.project in allowed]
+            edges[node] = self.nodes.edges_of(node)
+            makers = [edge.maker for edge in edges[node] if edge.maker.project in allowed]
             waiting += [maker for maker in makers if span.holds(maker.period) or self._has_completed(maker)]
-        return self.nodes.edges_among(found)
+        return self.nodes.edges_among(edges)
 
     def _has_completed(self, node: Node) -> bool:
         runs = self.history.runs.get((node.project, node.period.identifier))
@@ -271,10 +272,10 @@ class Close:
 
         A locked node is used as it is, whatever its state, and makes nothing stale.
         """
-        found: dict[Node, NodeStatus] = {}
+        statuses: dict[Node, NodeStatus] = {}
         for node in in_order(edges, edges):
             own = self.freshness(node)
-            makers = [(edge, found[edge.maker]) for edge in edges[node] if edge.maker in found]
+            makers = [(edge, statuses[edge.maker]) for edge in edges[node] if edge.maker in statuses]
             state, reasons = own.state, list(own.reasons)
             for edge, maker in makers:
                 if maker.is_locked:
@@ -288,7 +289,7 @@ class Close:
                     reasons.append(f"needs {name}, which {'failed' if maker.state == 'failed' else 'is blocked'}")
             run = own.run.id if own.run is not None else None
             noted = (*reasons, *own.unknown) if state == "fresh" else tuple(reasons)
-            found[node] = NodeStatus(
+            statuses[node] = NodeStatus(
                 node,
                 state,
                 self.is_locked(node),
@@ -296,7 +297,7 @@ class Close:
                 tuple(dict.fromkeys(noted)),
                 _is_covered(node.period, self._closed),
             )
-        return found
+        return statuses
 
 
 def _errors_by_project(files: CheckedFiles) -> Callable[[str], Sequence[DaybookError]]:

@@ -61,10 +61,10 @@ class CloseLineage:
         self.broken: dict[str, DaybookError] = {}
         self._writers: dict[tuple[str, str], list[tuple[str, int]]] = {}
         self._readers: dict[tuple[str, int], list[tuple[str, str]]] = {}
-        for each in graph.dependencies:
-            for seq in each.outputs:
-                self._writers.setdefault((each.reader, each.dataset), []).append((each.maker, seq))
-                self._readers.setdefault((each.maker, seq), []).append((each.reader, each.dataset))
+        for dependency in graph.dependencies:
+            for seq in dependency.outputs:
+                self._writers.setdefault((dependency.reader, dependency.dataset), []).append((dependency.maker, seq))
+                self._readers.setdefault((dependency.maker, seq), []).append((dependency.reader, dependency.dataset))
 
     def plan(self, project_id: str) -> Plan:
         """The plan of a project; raises all that is wrong with it."""
@@ -93,26 +93,28 @@ class CloseLineage:
     def from_start(self, lineage: ColumnLineage) -> ColumnLineage:
         """The same column with the inputs that nothing else computes; the operations are still its own project's."""
         masks: dict[tuple[InputColumn, How], ColumnInput] = {}
-        for each in (*lineage.inputs, *lineage.row_sources):
-            for origin, how in self._origins(lineage.project_id, InputColumn(each.dataset_id, each.column or None)):
-                combined = combine(each.how, how) or each.how
-                known = masks.get((origin, combined))
-                mask = each.mask | (known.mask if known else 0)
-                found = ColumnInput(origin.dataset_id, origin.column or "", combined, mask, each.seqs)
-                masks[origin, combined] = found
+        for read_column in (*lineage.inputs, *lineage.row_sources):
+            for origin, how in self._origins(
+                lineage.project_id, InputColumn(read_column.dataset_id, read_column.column or None)
+            ):
+                combined = combine(read_column.how, how) or read_column.how
+                earlier = masks.get((origin, combined))
+                mask = read_column.mask | (earlier.mask if earlier else 0)
+                origin_column = ColumnInput(origin.dataset_id, origin.column or "", combined, mask, read_column.seqs)
+                masks[origin, combined] = origin_column
         found_inputs = sorted(masks.values(), key=input_order)
         return ColumnLineage(
             lineage.project_id,
             lineage.output_seq,
             lineage.column,
-            tuple(each for each in found_inputs if each.column),
-            tuple(each for each in found_inputs if not each.column),
+            tuple(column for column in found_inputs if column.column),
+            tuple(column for column in found_inputs if not column.column),
             lineage.nodes,
         )
 
     def _origins(self, reader: str, column: InputColumn) -> set[tuple[InputColumn, How | None]]:
         """The columns that nothing computes, from which a column comes that a project reads."""
-        found: set[tuple[InputColumn, How | None]] = set()
+        origins: set[tuple[InputColumn, How | None]] = set()
         seen: set[_Visit] = set()
         waiting: list[_Visit] = [(reader, column, None)]
         while waiting:
@@ -127,11 +129,11 @@ class CloseLineage:
                 if (lineage := self.project_or_none(maker)) is not None
             ]
             if not writers:
-                found.add((InputColumn(self.viewed(read.dataset_id), read.column), how))
+                origins.add((InputColumn(self.viewed(read.dataset_id), read.column), how))
             for lineage, seq in writers:
                 for named, source in self._sources(lineage, seq, read.column):
                     waiting.append((lineage.project_id, source, combine(how, named)))
-        return found
+        return origins
 
     def _sources(self, lineage: PlanLineage, seq: int, column: str | None) -> Iterator[tuple[How, InputColumn]]:
         if column is not None and (seq, column) not in lineage.graph.outputs:
@@ -145,7 +147,7 @@ class CloseLineage:
 
     def _writes_deleted(self, project_id: str, seq: int) -> bool:
         lineage = self.project_or_none(project_id)
-        operation = next(each for each in self._projects[project_id].model.operations if each.seq == seq)
+        operation = next(candidate for candidate in self._projects[project_id].model.operations if candidate.seq == seq)
         return (
             isinstance(operation, OutputOperation)
             and operation.arguments.include_deleted
@@ -155,7 +157,7 @@ class CloseLineage:
 
     def downstream(self, start: Iterable[InputColumn]) -> Mapping[WrittenColumn, Mapping[How, frozenset[InputColumn]]]:
         """The written columns that come from columns of datasets, and how; with what their own projects read of it."""
-        found: dict[WrittenColumn, dict[How, set[InputColumn]]] = {}
+        hows_by_column: dict[WrittenColumn, dict[How, set[InputColumn]]] = {}
         seen: set[_Visit] = set()
         waiting: list[_Visit] = [
             (project_id, InputColumn(dataset_id, column.column), None)
@@ -173,10 +175,11 @@ class CloseLineage:
             for written, named in self._reading(project_id).get(read, ()):
                 combined = combine(named, how) or named
                 if written.column is not None:
-                    found.setdefault(written, {}).setdefault(combined, set()).add(read)
+                    hows_by_column.setdefault(written, {}).setdefault(combined, set()).add(read)
                 waiting += self._read_again(written, combined)
         return {
-            written: {how: frozenset(reads) for how, reads in hows.items()} for written, hows in sorted(found.items())
+            written: {how: frozenset(reads) for how, reads in hows.items()}
+            for written, hows in sorted(hows_by_column.items())
         }
 
     def written_downstream(
@@ -201,7 +204,7 @@ class CloseLineage:
     def _reading(self, project_id: str) -> Mapping[InputColumn, tuple[tuple[WrittenColumn, How], ...]]:
         """What a project writes by what it reads."""
         if project_id not in self._readings:
-            found: dict[InputColumn, list[tuple[WrittenColumn, How]]] = {}
+            written_by_source: dict[InputColumn, list[tuple[WrittenColumn, How]]] = {}
             lineage = self.project_or_none(project_id)
             rows = [(seq, None) for seq in lineage.graph.rows] if lineage is not None else []
             for seq, column in (*rows, *(lineage.columns if lineage is not None else ())):
@@ -209,28 +212,31 @@ class CloseLineage:
                 written = WrittenColumn(project_id, seq, column)
                 for how, sources in lineage.inputs(seq, column).items():
                     for source in sources:
-                        found.setdefault(source, []).append((written, how))
-            self._readings[project_id] = {source: tuple(each) for source, each in found.items()}
+                        written_by_source.setdefault(source, []).append((written, how))
+            self._readings[project_id] = {source: tuple(columns) for source, columns in written_by_source.items()}
         return self._readings[project_id]
 
     def datasets(self) -> dict[str, tuple[str, ...]]:
         """Every dataset that projects read or that is declared, with its columns and the traced system columns."""
-        found: dict[str, tuple[str, ...]] = {}
-        read = {each.dataset_id for project in self._projects.values() for _, each in project.model.reads()}
+        columns_by_dataset: dict[str, tuple[str, ...]] = {}
+        read = {reference.dataset_id for project in self._projects.values() for _, reference in project.model.reads()}
         for dataset_id in sorted({*self._definitions.ids("dataset"), *read}):
-            known = self._definitions.dataset(dataset_id)
-            if known is not None:
-                columns = (column.name for column in known.dataset.main_table.columns)
-                found[dataset_id] = (*columns, *(name for name in SYSTEM_COLUMNS if name not in UNTRACED_COLUMNS))
-        return found
+            version = self._definitions.dataset(dataset_id)
+            if version is not None:
+                columns = (column.name for column in version.dataset.main_table.columns)
+                columns_by_dataset[dataset_id] = (
+                    *columns,
+                    *(name for name in SYSTEM_COLUMNS if name not in UNTRACED_COLUMNS),
+                )
+        return columns_by_dataset
 
     def viewed(self, dataset_id: str) -> str:
         """The dataset behind views; itself where it is none."""
         for _ in range(len(self._definitions.ids("dataset")) + 1):
-            known = self._definitions.declared(dataset_id)
-            if known is None or not isinstance(known.dataset, View):
+            version = self._definitions.declared(dataset_id)
+            if version is None or not isinstance(version.dataset, View):
                 break
-            dataset_id = known.dataset.view.of
+            dataset_id = version.dataset.view.of
         return dataset_id
 
 
@@ -242,7 +248,7 @@ def read_close_lineage(
     changes = find_changes(definitions.all(), heads, workspace=definitions.settings.name, prune=False)
     applied, plans = with_changes(transaction.stored_definitions(), changes), plans or PlanCache()
     projects: Mapping[str, Definition[Project]] = definitions.definitions["project"]
-    graph = derive_graph({key: each.model for key, each in projects.items()}, applied)
+    graph = derive_graph({key: definition.model for key, definition in projects.items()}, applied)
     return CloseLineage(projects, graph, as_expected(applied, projects.values(), plans), plans)
 
 
@@ -255,15 +261,15 @@ def ways_before(
 ) -> Mapping[str, WayToCompute]:
     """How the store's versions of projects compute: the active ones, else the latest; new projects are left out."""
     written: Mapping[str, Definition[Project]] = definitions.definitions["project"]
-    stored = {name: known for name in project_ids if (known := _stored_project(transaction, name)) is not None}
+    stored = {name: project for name in project_ids if (project := _stored_project(transaction, name)) is not None}
     if not stored:
         return {}
-    before = {name: Definition("project", known, SourceMap.empty()) for name, known in stored.items()}
+    before = {name: Definition("project", project, SourceMap.empty()) for name, project in stored.items()}
     projects = {**written, **before}
     stored_definitions, plans = transaction.stored_definitions(), plans or PlanCache()
-    graph = derive_graph({name: each.model for name, each in projects.items()}, stored_definitions)
+    graph = derive_graph({name: definition.model for name, definition in projects.items()}, stored_definitions)
     close = CloseLineage(projects, graph, as_expected(stored_definitions, projects.values(), plans), plans)
-    return {name: found for name in stored if (found := _ways_of(close, name)) is not None}
+    return {name: ways for name in stored if (ways := _ways_of(close, name)) is not None}
 
 
 def find_touched_columns(
@@ -280,14 +286,14 @@ def find_touched_columns(
     close = read_close_lineage(definitions, transaction, plans)
     causes: dict[tuple[str, int], dict[str, set[str]]] = {}
 
-    def add(found: Iterable[WrittenColumn], cause: str, without: str | None = None) -> None:
-        for each in found:
-            if each.project_id != without and each.column is not None:
-                named = causes.setdefault((each.project_id, each.output_seq), {})
-                named.setdefault(each.column, set()).add(cause)
+    def add(touched: Iterable[WrittenColumn], cause: str, without: str | None = None) -> None:
+        for column in touched:
+            if column.project_id != without and column.column is not None:
+                named = causes.setdefault((column.project_id, column.output_seq), {})
+                named.setdefault(column.column, set()).add(cause)
 
-    for project_id, known in before.items():
-        written = tuple(_changed_columns(close, project_id, known))
+    for project_id, way in before.items():
+        written = tuple(_changed_columns(close, project_id, way))
         add(close.written_downstream(written), f"project {project_id}", project_id)
     for change in changes:
         columns = tuple(_changed_inputs(change, transaction))
@@ -314,14 +320,14 @@ def _ways_of(close: CloseLineage, project_id: str) -> WayToCompute | None:
     lineage = close.project_or_none(project_id)
     if lineage is None:
         return None
-    found: dict[tuple[str, str | None], int] = {}
+    signatures: dict[tuple[str, str | None], int] = {}
     for step in close.plan(project_id).outputs:
         target = target_name(step.arguments.destination)
-        found[target, None] = lineage.signature(step.seq, None)
+        signatures[target, None] = lineage.signature(step.seq, None)
         for column in step.columns:
             if (step.seq, column) in lineage.graph.outputs:
-                found[target, column] = lineage.signature(step.seq, column)
-    return found
+                signatures[target, column] = lineage.signature(step.seq, column)
+    return signatures
 
 
 def _changed_columns(close: CloseLineage, project_id: str, before: WayToCompute) -> Iterator[WrittenColumn]:
@@ -339,9 +345,9 @@ def _changed_inputs(change: DefinitionChange, transaction: Transaction) -> Itera
     """The columns of a dataset that its new version removes or gives another type."""
     if change.kind != "dataset" or change.action != "new_version" or change.definition is None:
         return
-    known = transaction.stored_definitions().declared(change.id)
+    stored = transaction.stored_definitions().declared(change.id)
     model = change.definition.model
-    if known is not None and isinstance(known.dataset, Dataset) and isinstance(model, Dataset):
-        for each in find_column_changes(known.dataset, model):
-            if each.kind != "added":
-                yield InputColumn(change.id, each.column)
+    if stored is not None and isinstance(stored.dataset, Dataset) and isinstance(model, Dataset):
+        for column_change in find_column_changes(stored.dataset, model):
+            if column_change.kind != "added":
+                yield InputColumn(change.id, column_change.column)

@@ -67,14 +67,19 @@ class ProjectGraph:
     makers: Mapping[str, tuple[Dependency, ...]] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        found: dict[str, list[Dependency]] = {project_id: [] for project_id in self.projects}
+        makers: dict[str, list[Dependency]] = {project_id: [] for project_id in self.projects}
         for dependency in self.dependencies:
-            found[dependency.reader].append(dependency)
-        object.__setattr__(self, "makers", {project_id: tuple(each) for project_id, each in found.items()})
+            makers[dependency.reader].append(dependency)
+        object.__setattr__(
+            self, "makers", {project_id: tuple(project_makers) for project_id, project_makers in makers.items()}
+        )
 
     def upstream(self, project_ids: Iterable[str]) -> frozenset[str]:
         """The projects and everything they need."""
-        return self._reached(project_ids, {key: {each.maker for each in found} for key, found in self.makers.items()})
+        return self._reached(
+            project_ids,
+            {key: {dependency.maker for dependency in dependencies} for key, dependencies in self.makers.items()},
+        )
 
     def downstream(self, project_ids: Iterable[str]) -> frozenset[str]:
         """The projects and everything that needs them."""
@@ -84,14 +89,14 @@ class ProjectGraph:
         return self._reached(project_ids, readers)
 
     def _reached(self, project_ids: Iterable[str], steps: Mapping[str, set[str]]) -> frozenset[str]:
-        found: set[str] = set()
+        reached: set[str] = set()
         waiting = list(project_ids)
         while waiting:
             project_id = waiting.pop()
-            if project_id not in found:
-                found.add(project_id)
+            if project_id not in reached:
+                reached.add(project_id)
                 waiting += steps.get(project_id, ())
-        return frozenset(found)
+        return frozenset(reached)
 
 
 def derive_graph(projects: Mapping[str, Project], definitions: Definitions) -> ProjectGraph:
@@ -104,15 +109,15 @@ def derive_graph(projects: Mapping[str, Project], definitions: Definitions) -> P
                 if name := operation.arguments.registered_id:
                     registered.setdefault(name, []).append((project_id, operation.seq))
                 written.setdefault(_target_pattern(operation, definitions), []).append((project_id, operation.seq))
-    found: dict[Dependency, None] = {}
+    dependencies: dict[Dependency, None] = {}
     for project_id, project in projects.items():
         for _, reference in project.reads():
             version = definitions.dataset(reference.dataset_id, reference.dataset_version)
             reads_nearest = version is not None and version.reads_one_slice
             for dataset_id, views, makers in _makers_of(reference, project, definitions, registered, written):
                 for maker, outputs in makers.items():
-                    found[Dependency(project_id, maker, dataset_id, views, tuple(outputs), reads_nearest)] = None
-    return ProjectGraph(projects, tuple(found))
+                    dependencies[Dependency(project_id, maker, dataset_id, views, tuple(outputs), reads_nearest)] = None
+    return ProjectGraph(projects, tuple(dependencies))
 
 
 def registered_datasets(projects: Iterable[Project]) -> frozenset[str]:
@@ -134,9 +139,11 @@ def cycle_errors(
 
     Only cycles among `projects` count where these are given; `span_of` says where a project is written.
     """
-    wanted = graph.projects if projects is None else projects
+    included = graph.projects if projects is None else projects
     forward = [
-        each for each in graph.dependencies if not each.looks_back and each.reader in wanted and each.maker in wanted
+        dependency
+        for dependency in graph.dependencies
+        if not dependency.looks_back and dependency.reader in included and dependency.maker in included
     ]
     sorter = TopologicalSorter[str]()
     for dependency in forward:
@@ -169,17 +176,17 @@ def _makers_of(
 ) -> Iterator[tuple[str, tuple[ViewOf, ...], dict[str, list[int]]]]:
     dataset_id, version = reference.dataset_id, reference.dataset_version
     views: list[ViewOf] = []
-    found = definitions.declared(dataset_id, version)
-    while found is not None and isinstance(found.dataset, View):
-        views.append(found.dataset.view)
-        dataset_id, version = found.dataset.view.of, found.dataset.view.dataset_version
-        found = definitions.declared(dataset_id, version) if len(views) <= len(definitions.ids("dataset")) else None
-    if version is not None and found is not None and found.pin is not None:
+    declared = definitions.declared(dataset_id, version)
+    while declared is not None and isinstance(declared.dataset, View):
+        views.append(declared.dataset.view)
+        dataset_id, version = declared.dataset.view.of, declared.dataset.view.dataset_version
+        declared = definitions.declared(dataset_id, version) if len(views) <= len(definitions.ids("dataset")) else None
+    if version is not None and declared is not None and declared.pin is not None:
         # A pinned version of what a run registered is frozen data.
         return
     outputs = dict.fromkeys(registered.get(dataset_id, ()))
-    if found is not None:
-        for pattern in _location_patterns(found, project, definitions):
+    if declared is not None:
+        for pattern in _location_patterns(declared, project, definitions):
             for target, writers in written.items():
                 if _may_be_same(pattern, target):
                     outputs |= dict.fromkeys(writers)
@@ -189,9 +196,9 @@ def _makers_of(
     yield reference.dataset_id, tuple(views), makers
 
 
-def _location_patterns(found: DeclaredVersion, project: Project, definitions: Definitions) -> Iterator[str]:
+def _location_patterns(declared: DeclaredVersion, project: Project, definitions: Definitions) -> Iterator[str]:
     """The places that data of a dataset may lie in, with * for what depends on the period."""
-    dataset = found.dataset
+    dataset = declared.dataset
     if not isinstance(dataset, Dataset):
         return
     table = dataset.main_table
@@ -242,14 +249,14 @@ def _pattern(path: str) -> str:
 
 
 @lru_cache(maxsize=65_536)
-def _may_be_same(one: str, other: str) -> bool:
+def _may_be_same(left: str, right: str) -> bool:
     """Whether some path matches both patterns; * is any text without a slash."""
-    if "*" not in one and "*" not in other:
-        return one == other
-    if not one or not other:
-        return set(one + other) <= {"*"}
-    if other[0] == "*" and one[0] != "*":
-        one, other = other, one
-    if one[0] == "*":
-        return _may_be_same(one[1:], other) or (other[0] != "/" and _may_be_same(one, other[1:]))
-    return one[0] == other[0] and _may_be_same(one[1:], other[1:])
+    if "*" not in left and "*" not in right:
+        return left == right
+    if not left or not right:
+        return set(left + right) <= {"*"}
+    if right[0] == "*" and left[0] != "*":
+        left, right = right, left
+    if left[0] == "*":
+        return _may_be_same(left[1:], right) or (right[0] != "/" and _may_be_same(left, right[1:]))
+    return left[0] == right[0] and _may_be_same(left[1:], right[1:])

@@ -21,9 +21,9 @@ _LOOKED_AT = 20
 def find_fresh_draft(transaction: Transaction, prepared: PreparedRun) -> str | None:
     """The last draft of the same user, project and period, if a run now would read and compute the same."""
     now = prepared.snapshot
-    wanted = RunFilter(now.project.id, now.period.identifier)
-    found = transaction.runs.page(wanted, limit=_LOOKED_AT).runs
-    last = next((run for run in found if run.is_sandboxed and run.user == now.provenance.user), None)
+    run_filter = RunFilter(now.project.id, now.period.identifier)
+    runs = transaction.runs.page(run_filter, limit=_LOOKED_AT).runs
+    last = next((run for run in runs if run.is_sandboxed and run.user == now.provenance.user), None)
     if last is None or last.status != "completed":
         return None
     before = snapshot_from_json(transaction.runs.snapshot(last.id))
@@ -36,12 +36,12 @@ def find_fresh_draft(transaction: Transaction, prepared: PreparedRun) -> str | N
 
 def _question(snapshot: RunSnapshot) -> tuple[object, ...]:
     """What decides about a result, but for the content of files: equal questions have equal answers."""
-    datasets = {(each.dataset.id, each.version): each for each in snapshot.datasets}
+    datasets = {(version.dataset.id, version.version): version for version in snapshot.datasets}
     sources = {
         source.key: (
             # A registered dataset counts by its columns and slices, whatever its version.
             datasets[source.dataset_id, source.dataset_version].dataset,
-            [_place(each) for each in source.resolution.locations],
+            [_place(location) for location in source.resolution.locations],
             source.resolution.periods,
             source.resolution.as_of,
             dict(source.slices),
@@ -74,9 +74,9 @@ def _is_same_data(pin: Pin, source: SourceSnapshot) -> bool:
             return False
         case LandedPin():
             present = {file.path: file for uri in pin.uris for file in list_files(uri)}
-            before = {each.stat.path: each for each in pin.files}
+            before = {pinned.stat.path: pinned for pinned in pin.files}
             return present.keys() == before.keys() and not any(
-                has_other_content(present[path], each.stat, each.digest) for path, each in before.items()
+                has_other_content(present[path], pinned.stat, pinned.digest) for path, pinned in before.items()
             )
 
 
@@ -87,10 +87,10 @@ def _is_there(output: PlannedOutput, run_id: str) -> bool:
     if writer.committed(target) is None:
         return False
     written = tuple(_slices(output)) if target.run_period is not None else ()
-    return not written or any(each == run_id for each in written)
+    return not written or any(slice_run == run_id for slice_run in written)
 
 
 def _slices(output: PlannedOutput) -> Iterator[str]:
     target = replace(output.target, mode="replace_period")
-    for each in writer_for(target.format).slices(target):
-        yield each.run_id
+    for slice_ in writer_for(target.format).slices(target):
+        yield slice_.run_id

@@ -158,19 +158,19 @@ class Freshness:
         column: str | None,
     ) -> Iterator[str]:
         before = source["resolution"]
-        is_unasked = not self._asks_databases and any(each.is_database for each in resolution.locations)
+        is_unasked = not self._asks_databases and any(location.is_database for location in resolution.locations)
         if is_unasked and tuple(before["periods"]) != resolution.periods:
             # Only the database knows whether a table exists that no run has written yet.
             unknown.append(f"{label}: the database was not asked")
             return
-        if _places(resolution.locations) != {_stored_place(each) for each in before["locations"]}:
+        if _places(resolution.locations) != {_stored_place(place) for place in before["locations"]}:
             yield f"{label}: the data is now in another location"
             return
         if tuple(before["periods"]) != resolution.periods:
             yield f"{label}: other periods are read now"
             return
         pins = self._history.pins(run.id, reference.key)
-        collected = [each for each in resolution.locations if self._history.slices.slices(each) is not None]
+        collected = [location for location in resolution.locations if self._history.slices.slices(location) is not None]
         yield from self._slice_changes(label, resolution, collected, source.get("slices") or {})
         for location in resolution.locations:
             if location in collected:
@@ -188,7 +188,7 @@ class Freshness:
     def _table_changes(self, label: str, location: Location, column: str, pins: tuple[Pin, ...]) -> Iterator[str]:
         """By what the table of a database said of itself before it was read, and says now."""
         states = [state for pin in pins if isinstance(pin, LandedPin) for state in pin.states]
-        before = next((each for each in states if (each.table, each.column) == (location.label, column)), None)
+        before = next((state for state in states if (state.table, state.column) == (location.label, column)), None)
         try:
             now = format_named(location.format).table_state(location, column, self._root)
         except DaybookError as error:
@@ -197,7 +197,7 @@ class Freshness:
         if before is None or now is None:
             yield f"{label}: a database is read again by every build"
         elif now != before:
-            was, is_ = (f"{each.rows} rows, {column} up to {each.newest}" for each in (before, now))
+            was, is_ = (f"{state.rows} rows, {column} up to {state.newest}" for state in (before, now))
             yield f"{label}: {location.label} has {is_}; the run read {was}"
 
     def _slice_changes(
@@ -226,18 +226,22 @@ class Freshness:
                     yield from self._listing_changes(label, location, {file.path: (file, None) for file in pin.files})
                     return
                 case LandedPin() if pin.files:
-                    known = {each.stat.path: (each.stat, each.digest) for each in pin.files}
-                    yield from self._listing_changes(label, location, known)
+                    listed = {file.stat.path: (file.stat, file.digest) for file in pin.files}
+                    yield from self._listing_changes(label, location, listed)
                     return
                 case _:
                     continue
 
     def _listing_changes(
-        self, label: str, location: Location, known: Mapping[str, tuple[FileStat, str | None]]
+        self, label: str, location: Location, pinned: Mapping[str, tuple[FileStat, str | None]]
     ) -> Iterator[str]:
         uri = location.uri or ""
         present = {file.path: file for file in self._list_files(uri, location.root or uri)}
-        before = {path: each for path, each in known.items() if path == uri or path.startswith(uri.rstrip("/") + "/")}
+        before = {
+            path: pinned_file
+            for path, pinned_file in pinned.items()
+            if path == uri or path.startswith(uri.rstrip("/") + "/")
+        }
         added = [path for path in present if path not in before]
         removed = [path for path in before if path not in present]
         changed = [
@@ -268,11 +272,13 @@ class Freshness:
                 yield f"its output {_short(place)} no longer exists"
 
 
-def _parameter_changes(now: ProjectNow, given: Mapping[str, Any], snapshot: Mapping[str, Any]) -> list[str]:
+def _parameter_changes(now: ProjectNow, requested: Mapping[str, Any], snapshot: Mapping[str, Any]) -> list[str]:
     """Values that a run would use now and the run did not; a value without a default that is not given is as it was."""
     used = snapshot.get("parameters") or {}
     declared = now.project.parameters
-    values = {name: each.default for name, each in declared.items()} | given_values(now.project.id, declared, given)
+    values = {name: parameter.default for name, parameter in declared.items()} | given_values(
+        now.project.id, declared, requested
+    )
     return [
         f"parameter {name} is {value_text(value)}, the run used {used.get(name, 'none')}"
         for name, value in values.items()
@@ -283,8 +289,8 @@ def _parameter_changes(now: ProjectNow, given: Mapping[str, Any], snapshot: Mapp
 def _project_changes(now: ProjectNow, run: RunRecord, snapshot: Mapping[str, Any]) -> list[str]:
     if now.version == run.project_version:
         return []
-    before = {each["seq"]: each for each in snapshot["project"]["operations"]}
-    after = {each.seq: each.model_dump(mode="json", by_alias=True) for each in now.project.operations}
+    before = {operation["seq"]: operation for operation in snapshot["project"]["operations"]}
+    after = {operation.seq: operation.model_dump(mode="json", by_alias=True) for operation in now.project.operations}
     changed = [seq for seq in after if seq in before and not _is_same_operation(before[seq], after[seq])]
     parts = [
         *_name_changes(now.project, snapshot["project"]),
@@ -299,10 +305,11 @@ def _project_changes(now: ProjectNow, run: RunRecord, snapshot: Mapping[str, Any
 def _name_changes(now: Project, before: Mapping[str, Any]) -> Iterator[str]:
     """Selectors and expressions of the project whose content changed."""
     texts = {**now.selectors, **now.expressions}
-    known = {**(before.get("selectors") or {}), **(before.get("expressions") or {})}
-    for name in dict.fromkeys((*known, *texts)):
-        if texts.get(name) != known.get(name):
-            yield f"{{{{{name}}}}} was {'added' if name not in known else 'changed' if name in texts else 'removed'}"
+    stored_texts = {**(before.get("selectors") or {}), **(before.get("expressions") or {})}
+    for name in dict.fromkeys((*stored_texts, *texts)):
+        if texts.get(name) != stored_texts.get(name):
+            change = "added" if name not in stored_texts else "changed" if name in texts else "removed"
+            yield f"{{{{{name}}}}} was {change}"
 
 
 def _is_same_operation(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
@@ -325,9 +332,9 @@ def _definition_change(
     dataset_id = version.dataset.id
     stored = next(
         (
-            each
-            for each in snapshot["datasets"]
-            if (each["dataset"]["id"], each["version"]) == (dataset_id, source["dataset_version"])
+            dataset
+            for dataset in snapshot["datasets"]
+            if (dataset["dataset"]["id"], dataset["version"]) == (dataset_id, source["dataset_version"])
         ),
         None,
     )
@@ -337,7 +344,7 @@ def _definition_change(
         if is_declared and current.version != stored["version"]:
             return f"{current.dataset.id} was changed (version {current.version}, the run used {stored['version']})"
         columns = [(column.name, str(column.type)) for column in current.dataset.main_table.columns]
-        if columns != [(each["name"], each["type"]) for each in stored["dataset"]["main_table"]["columns"]]:
+        if columns != [(column["name"], column["type"]) for column in stored["dataset"]["main_table"]["columns"]]:
             return f"the columns of {current.dataset.id} were changed"
         viewed = stored.get("view")
         current = current.view.dataset if current.view is not None else None
@@ -373,8 +380,14 @@ def _asks_catalog(version: DatasetVersion, period: Period, now: ProjectNow) -> b
 
 def _places(locations: Iterable[Location]) -> set[tuple[str | None, ...]]:
     return {
-        (each.format, each.uri, each.table, each.schema, each.datasource.id if each.datasource else None)
-        for each in locations
+        (
+            location.format,
+            location.uri,
+            location.table,
+            location.schema,
+            location.datasource.id if location.datasource else None,
+        )
+        for location in locations
     }
 
 

@@ -67,10 +67,10 @@ class PeriodSpan:
 
 def parse_span(text: str, calendars: Iterable[PeriodCalendar]) -> PeriodSpan:
     """`2026-01` or `2026-01..2026-03` as days; an identifier counts in the first calendar that knows it."""
-    known = (GREGORIAN, *calendars)
+    all_calendars = (GREGORIAN, *calendars)
     first_text, dots, last_text = text.partition("..")
-    first = _find_period(first_text, known)
-    last = _find_period(last_text, known) if dots else first
+    first = _find_period(first_text, all_calendars)
+    last = _find_period(last_text, all_calendars) if dots else first
     if last.end_date < first.start_date:
         raise DaybookError(
             "RESOLVE_002",
@@ -83,8 +83,8 @@ def parse_span(text: str, calendars: Iterable[PeriodCalendar]) -> PeriodSpan:
 
 def _find_period(identifier: str, calendars: Iterable[PeriodCalendar]) -> Period:
     for calendar in calendars:
-        if (found := calendar.find(identifier)) is not None:
-            return found
+        if (period := calendar.find(identifier)) is not None:
+            return period
     return period_of(identifier, GREGORIAN)
 
 
@@ -102,26 +102,34 @@ class CloseGraph:
         """`completed` are the periods for which each project has a completed run."""
         self.graph = graph
         self._completed = completed
-        self._calendars = {project_id: known_calendar(each, definitions) for project_id, each in graph.projects.items()}
+        self._calendars = {
+            project_id: known_calendar(project, definitions) for project_id, project in graph.projects.items()
+        }
         self._levels = {
             project_id: self._level(project.level or used_levels.get(project_id), project_id, span_level)
             for project_id, project in graph.projects.items()
         }
 
-    def _level(self, known: str | None, project_id: str, span_level: str) -> str:
+    def _level(self, level: str | None, project_id: str, span_level: str) -> str:
         calendar = self._calendars[project_id]
-        if known is not None and known in calendar.levels:
-            return known
+        if level is not None and level in calendar.levels:
+            return level
         return span_level if span_level in calendar.levels else calendar.levels[-1]
 
     def nodes_in(self, span: PeriodSpan, project_ids: Iterable[str]) -> tuple[Node, ...]:
         """Every node of the projects whose period lies inside the span, in order of time."""
-        found = [Node(each, period) for each in project_ids for period in self._periods_in(each, span.start, span.end)]
-        return tuple(sorted(found, key=sort_key))
+        nodes = [
+            Node(project_id, period)
+            for project_id in project_ids
+            for period in self._periods_in(project_id, span.start, span.end)
+        ]
+        return tuple(sorted(nodes, key=sort_key))
 
     def left_out(self, span: PeriodSpan, project_ids: Iterable[str]) -> tuple[str, ...]:
         """Projects whose periods are coarser than the span, so that none lies inside it."""
-        return tuple(each for each in project_ids if not any(self._periods_in(each, span.start, span.end)))
+        return tuple(
+            project_id for project_id in project_ids if not any(self._periods_in(project_id, span.start, span.end))
+        )
 
     def edges_among(self, nodes: Collection[Node]) -> dict[Node, tuple[Edge, ...]]:
         """The edges of nodes that are brought up to date together: what one of them is going to write is read."""
@@ -129,7 +137,7 @@ class CloseGraph:
 
     def edges_of(self, node: Node, together: Collection[Node] = ()) -> tuple[Edge, ...]:
         """What a node reads of other nodes, and of itself in earlier periods."""
-        found: dict[Edge, None] = {}
+        edges: dict[Edge, None] = {}
         for dependency in self.graph.makers[node.project]:
             for period in self._read_periods(dependency, node.period, self._calendars[node.project]):
                 makers = tuple(self._nodes_around(dependency.maker, period))
@@ -138,8 +146,8 @@ class CloseGraph:
                 for maker in makers:
                     if maker != node:
                         is_optional = dependency.missing == "empty"
-                        found[Edge(node, maker, dependency.dataset, is_optional)] = None
-        return tuple(found)
+                        edges[Edge(node, maker, dependency.dataset, is_optional)] = None
+        return tuple(edges)
 
     def _nearest(self, makers: tuple[Node, ...], period: Period) -> tuple[Node, ...]:
         """The nodes of a period, or that whose slice is read instead of theirs because only it has completed."""
@@ -167,7 +175,7 @@ class CloseGraph:
         """The periods of a project that make up a period, or the one that holds it."""
         inside = tuple(self._periods_in(project_id, period.start_date, period.end_date))
         if inside:
-            yield from (Node(project_id, each) for each in inside)
+            yield from (Node(project_id, inner_period) for inner_period in inside)
             return
         around = self._calendars[project_id].at(self._levels[project_id], period.start_date)
         if around is not None:
@@ -203,21 +211,25 @@ def _through(
     looked_at = window_periods(first.window, period, calendar)
     if looked_at is None:
         looked_at = all_periods()
-    found = (each for seen in looked_at for each in _through(tuple(rest), seen, calendar, all_periods))
-    return tuple(dict.fromkeys(found))
+    periods = (
+        viewed_period for seen in looked_at for viewed_period in _through(tuple(rest), seen, calendar, all_periods)
+    )
+    return tuple(dict.fromkeys(periods))
 
 
 def in_order(nodes: Iterable[Node], edges: Mapping[Node, tuple[Edge, ...]]) -> tuple[Node, ...]:
     """Makers before readers, otherwise by time and name."""
-    wanted = set(nodes)
-    sorter = TopologicalSorter({node: [edge.maker for edge in edges[node] if edge.maker in wanted] for node in wanted})
+    included = set(nodes)
+    sorter = TopologicalSorter(
+        {node: [edge.maker for edge in edges[node] if edge.maker in included] for node in included}
+    )
     sorter.prepare()
-    found: list[Node] = []
+    ordered: list[Node] = []
     while sorter.is_active():
         ready = sorted(sorter.get_ready(), key=sort_key)
-        found += ready
+        ordered += ready
         sorter.done(*ready)
-    return tuple(found)
+    return tuple(ordered)
 
 
 def sort_key(node: Node) -> tuple[datetime.date, datetime.date, str]:
@@ -234,7 +246,7 @@ def every_slice(transaction: Transaction) -> SlicesOf:
 
     def slices_of(table: SliceTable) -> Mapping[str, Slice]:
         # The identity of a table counts before its label.
-        return {period: each for name in reversed(table.names) for period, each in slices.get(name, {}).items()}
+        return {period: slice_ for name in reversed(table.names) for period, slice_ in slices.get(name, {}).items()}
 
     return slices_of
 
@@ -244,7 +256,7 @@ def slices_by_table(transaction: Transaction) -> SlicesOf:
 
     @cache
     def slices_of(table: SliceTable) -> Mapping[str, Slice]:
-        return {each.period: each for each in transaction.slices.of(table)}
+        return {slice_.period: slice_ for slice_ in transaction.slices.of(table)}
 
     return slices_of
 
@@ -264,8 +276,10 @@ class SliceMap:
 
     def slices(self, location: Location) -> Mapping[str, str] | None:
         if location.label not in self._runs:
-            found = self._slices_of(slice_table(location, self._root))
-            self._runs[location.label] = {period: each.run_id for period, each in found.items()} if found else None
+            slices = self._slices_of(slice_table(location, self._root))
+            self._runs[location.label] = (
+                {period: slice_.run_id for period, slice_ in slices.items()} if slices else None
+            )
         return self._runs[location.label]
 
     def exists(self, location: Location) -> bool:
@@ -288,23 +302,25 @@ class CloseHistory:
         queries = transaction.close
         self.runs: dict[tuple[str, str], NodeRuns] = queries.runs(projects)
         self.slices = slices
-        completed = [found.completed.id for found in self.runs.values() if found.completed is not None]
+        completed = [node_runs.completed.id for node_runs in self.runs.values() if node_runs.completed is not None]
         self.snapshots = queries.snapshots(completed)
         self.commits: dict[str, list[OutputCommit]] = queries.commits(completed)
         self._pins = queries.pins(completed)
-        self._dropped = {(each.destination, each.period): each.dropped_at for each in transaction.slices.dropped()}
+        self._dropped = {
+            (slice_.destination, slice_.period): slice_.dropped_at for slice_ in transaction.slices.dropped()
+        }
         self._now = transaction.now()
-        self.started = {found.latest.id: found.latest for found in self.runs.values()}
+        self.started = {node_runs.latest.id: node_runs.latest for node_runs in self.runs.values()}
         self._writers = self._find_writers()
 
     def _find_writers(self) -> dict[tuple[str, str], list[RunRecord]]:
         """The completed runs by project and place that they wrote to."""
-        found: dict[tuple[str, str], list[RunRecord]] = {}
+        writers: dict[tuple[str, str], list[RunRecord]] = {}
         for runs in self.runs.values():
             if runs.completed is not None:
                 for place in {commit.destination for commit in self.commits.get(runs.completed.id, ())}:
-                    found.setdefault((runs.completed.project_id, place), []).append(runs.completed)
-        return found
+                    writers.setdefault((runs.completed.project_id, place), []).append(runs.completed)
+        return writers
 
     def pins(self, run_id: str, key: str) -> tuple[Pin, ...]:
         return tuple(pin_from_json(pin) for pin in self._pins.get(run_id, {}).get(key, ()))
@@ -313,7 +329,7 @@ class CloseHistory:
         """Whether the slice that a commit wrote to was dropped since."""
         dropped = [self._dropped.get((name, run.period)) for name in commit.table.names]
         written = commit.committed_at
-        return any(each is not None and (written is None or each >= written) for each in dropped)
+        return any(dropped_at is not None and (written is None or dropped_at >= written) for dropped_at in dropped)
 
     def is_alive(self, run: RunRecord) -> bool:
         """Whether a run is being executed: its process runs, as far as that is known, and renews the lease."""
@@ -322,22 +338,24 @@ class CloseHistory:
 
     def completed_periods(self) -> dict[str, frozenset[str]]:
         """The periods for which each project has a completed run."""
-        found: dict[str, set[str]] = {}
+        periods_by_project: dict[str, set[str]] = {}
         for (project_id, period), runs in self.runs.items():
             if runs.completed is not None:
-                found.setdefault(project_id, set()).add(period)
-        return {project_id: frozenset(periods) for project_id, periods in found.items()}
+                periods_by_project.setdefault(project_id, set()).add(period)
+        return {project_id: frozenset(periods) for project_id, periods in periods_by_project.items()}
 
     def levels(self) -> dict[str, str]:
         """The level of the last completed run of every project."""
-        found: dict[str, RunRecord] = {}
+        last_runs: dict[str, RunRecord] = {}
         for runs in self.runs.values():
             run = runs.completed
-            if run is not None and (run.project_id not in found or found[run.project_id].created_at < run.created_at):
-                found[run.project_id] = run
+            if run is not None and (
+                run.project_id not in last_runs or last_runs[run.project_id].created_at < run.created_at
+            ):
+                last_runs[run.project_id] = run
         return {
             project_id: self.snapshots[run.id]["period"]["level"]
-            for project_id, run in found.items()
+            for project_id, run in last_runs.items()
             if run.id in self.snapshots
         }
 
