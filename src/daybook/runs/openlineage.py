@@ -231,7 +231,7 @@ class LineageEvents:
             inputs[0]["inputFacets"] = {
                 "dataQualityAssertions": facet("DataQualityAssertionsDatasetFacet", "1-1-0", assertions=checks)
             }
-        committed = {each.operation_seq: each for each in written}
+        committed = {output.operation_seq: output for output in written}
         outputs = _outputs(prepared, committed, are_planned=kind == "START")
         run_uuid = self.run_uuid(snapshot.run_id, attempt)
         self._send(kind, run_uuid, snapshot.project.id, facets, self._job_facets(snapshot), inputs, outputs)
@@ -287,7 +287,7 @@ class LineageEvents:
             "project_version": str(snapshot.project_version),
             "is_draft": str(snapshot.settings.is_draft).lower(),
         }
-        found: Json = {
+        facets: Json = {
             "nominalTime": facet(
                 "NominalTimeRunFacet", "1-0-1", nominalStartTime=_time_text(start), nominalEndTime=_time_text(end)
             ),
@@ -298,24 +298,24 @@ class LineageEvents:
                 "run": {"runId": self.build_uuid(build_id)},
                 "job": {"namespace": self.namespace, "name": "build"},
             }
-            found["parent"] = facet("ParentRunFacet", "1-2-0", **parent, root=parent)
+            facets["parent"] = facet("ParentRunFacet", "1-2-0", **parent, root=parent)
         if error is not None:
-            lines = "; ".join(f"[{each.code}] {each.message}" for each in flatten(error))
-            found["errorMessage"] = facet(
+            lines = "; ".join(f"[{finding.code}] {finding.message}" for finding in flatten(error))
+            facets["errorMessage"] = facet(
                 "ErrorMessageRunFacet", "1-0-1", message=mask_secrets(lines), programmingLanguage="DAYBOOK"
             )
-        return found
+        return facets
 
     def _job_facets(self, snapshot: RunSnapshot) -> Json:
-        found: Json = {}
+        facets: Json = {}
         if (text := snapshot.project.description or snapshot.project.name) != snapshot.project.id:
-            found["documentation"] = facet("DocumentationJobFacet", "1-1-0", description=mask_secrets(text))
+            facets["documentation"] = facet("DocumentationJobFacet", "1-1-0", description=mask_secrets(text))
         if snapshot.project_file is not None:
             git = snapshot.provenance.git
             place = {"url": f"{self.root_uri}/{snapshot.project_file}", "path": snapshot.project_file}
             version = {"type": "git", "version": git.commit} if git else {"type": "file"}
-            found["sourceCodeLocation"] = facet("SourceCodeLocationJobFacet", "1-1-0", **version, **place)
-        return found
+            facets["sourceCodeLocation"] = facet("SourceCodeLocationJobFacet", "1-1-0", **version, **place)
+        return facets
 
 
 def lineage_events(workspace: WorkspaceLocation, clock: Callable[[], datetime.datetime]) -> LineageEvents | None:
@@ -353,57 +353,59 @@ class RunEvents:
         try:
             with self._environment.store.read() as transaction:
                 pins = recorded_pins(transaction, self._prepared.snapshot.run_id)
-            found = events.run_ended(self._prepared, self._attempt, status, error=error, outputs=outputs, pins=pins)
+            undelivered = events.run_ended(
+                self._prepared, self._attempt, status, error=error, outputs=outputs, pins=pins
+            )
         except Exception as failure:
             # The run has ended; nothing about its events may change that.
-            found = notice("RUN_046", to="the receiver", reason=f"the event could not be made ({failure!r})")
-        if found is not None:
-            self._environment.listener.notice(found)
-        return found
+            undelivered = notice("RUN_046", to="the receiver", reason=f"the event could not be made ({failure!r})")
+        if undelivered is not None:
+            self._environment.listener.notice(undelivered)
+        return undelivered
 
 
 def _inputs(prepared: PreparedRun, pins: Mapping[str, tuple[Pin, ...]]) -> list[Json]:
     """Every place that is read, once, the input first."""
-    found: dict[tuple[str, str], Json] = {}
+    inputs: dict[tuple[str, str], Json] = {}
     for load in prepared.plan.loads:
         versions = pinned_versions(pins.get(load.key, ()))
         for location in prepared.snapshot.source(load.key).resolution.locations:
             token = versions.get(location.uri or "") or (location.version.token if location.version else None)
             columns = declared_columns(load.version.dataset.main_table.columns)
-            one = dataset(location, columns, token)
-            found.setdefault((one["namespace"], one["name"]), one)
-    return list(found.values())
+            described = dataset(location, columns, token)
+            inputs.setdefault((described["namespace"], described["name"]), described)
+    return list(inputs.values())
 
 
 def _outputs(prepared: PreparedRun, written: Mapping[int, OutputResult], *, are_planned: bool) -> list[Json]:
     """At the start, what is going to be written; at the end, what was committed."""
-    found: dict[tuple[str, str], Json] = {}
+    outputs: dict[tuple[str, str], Json] = {}
     lineage, names = plan_lineage(prepared.plan), _dataset_names(prepared)
     for planned in prepared.outputs:
         result = written.get(planned.step.seq)
         if result is None and not are_planned:
             continue
         version = result.table_version.token if result and result.table_version else None
-        one = dataset(planned.target.location, planned.step.columns.items(), version)
+        described = dataset(planned.target.location, planned.step.columns.items(), version)
         if result is not None:
-            one["facets"]["columnLineage"] = column_lineage(lineage, planned.step.seq, names)
+            described["facets"]["columnLineage"] = column_lineage(lineage, planned.step.seq, names)
             if (change := _state_change(planned.target.mode, result)) is not None:
-                one["facets"]["lifecycleStateChange"] = facet(
+                described["facets"]["lifecycleStateChange"] = facet(
                     "LifecycleStateChangeDatasetFacet", "1-0-1", lifecycleStateChange=change
                 )
             statistics = facet("OutputStatisticsOutputDatasetFacet", "1-0-2", rowCount=result.rows_written)
-            one["outputFacets"] = {"outputStatistics": statistics}
-        found[one["namespace"], one["name"]] = one
-    return list(found.values())
+            described["outputFacets"] = {"outputStatistics": statistics}
+        outputs[described["namespace"], described["name"]] = described
+    return list(outputs.values())
 
 
 def _dataset_names(prepared: PreparedRun) -> dict[str, list[tuple[str, str]]]:
     """What OpenLineage calls the datasets that a run reads; one that lies at several places has several names."""
-    found: dict[str, dict[tuple[str, str], None]] = {}
+    names_by_dataset: dict[str, dict[tuple[str, str], None]] = {}
     for load in prepared.plan.loads:
         for location in prepared.snapshot.source(load.key).resolution.locations:
-            found.setdefault(load.dataset_id, {})[dataset_name(location)] = None
-    return {dataset_id: list(names) for dataset_id, names in found.items()}
+            names_by_dataset.setdefault(load.dataset_id, {})[dataset_name(location)] = None
+    return {dataset_id: list(names) for dataset_id, names in names_by_dataset.items()}
 
 
 def _state_change(mode: str, result: OutputResult) -> str | None:
@@ -415,7 +417,9 @@ def _state_change(mode: str, result: OutputResult) -> str | None:
 
 def _assertions(prepared: PreparedRun, error: DaybookError | None) -> list[Json]:
     """The checks that were decided: all of them in a run that completed, otherwise those that failed."""
-    failed = {each.operation_seq for each in flatten(error) if each.code == _FAILED_CHECK_CODE} if error else set()
+    failed = (
+        {finding.operation_seq for finding in flatten(error) if finding.code == _FAILED_CHECK_CODE} if error else set()
+    )
     return [
         {
             "assertion": mask_secrets(step.condition.text),

@@ -61,17 +61,19 @@ def dataset_name(location: Location) -> tuple[str, str]:
 
 
 def _jdbc_name(url: str, location: Location) -> tuple[str, str]:
-    found = _JDBC_SERVER.fullmatch(url)
+    server_match = _JDBC_SERVER.fullmatch(url)
     table = f"{location.schema}.{location.table}" if location.schema else str(location.table)
-    if found is None:
+    if server_match is None:
         kind = url.split(":")[1] if url.count(":") > 1 else "jdbc"
         return f"{kind}://{location.database.id}", table
-    kind, port = _DATABASES.get(found["kind"], (found["kind"], None))
+    kind, port = _DATABASES.get(server_match["kind"], (server_match["kind"], None))
     server = (
-        f"{kind}://{found['host']}:{found['port'] or port}" if found["port"] or port else f"{kind}://{found['host']}"
+        f"{kind}://{server_match['host']}:{server_match['port'] or port}"
+        if server_match["port"] or port
+        else f"{kind}://{server_match['host']}"
     )
-    named = _JDBC_DATABASE.search(found["rest"])
-    database = found["database"] or (named["database"] if named else None)
+    named = _JDBC_DATABASE.search(server_match["rest"])
+    database = server_match["database"] or (named["database"] if named else None)
     return server, f"{database}.{table}" if database else table
 
 
@@ -128,8 +130,8 @@ def column_lineage(lineage: PlanLineage, seq: int, names: Mapping[str, list[tupl
     for output_seq, column in lineage.columns:
         if output_seq == seq:
             own = {
-                how: [each for each in found if each not in for_rows.get(how, ())]
-                for how, found in lineage.inputs(seq, column).items()
+                how: [source for source in sources if source not in for_rows.get(how, ())]
+                for how, sources in lineage.inputs(seq, column).items()
             }
             fields[column] = {"inputFields": _input_fields(own, names)}
     return facet("ColumnLineageDatasetFacet", "1-2-0", fields=fields, dataset=_input_fields(for_rows, names))
@@ -139,15 +141,15 @@ def _input_fields(
     inputs: Mapping[How, Iterable[InputColumn]], names: Mapping[str, list[tuple[str, str]]]
 ) -> list[Json]:
     """Each column once, with all ways in which it arrives."""
-    found: dict[InputColumn, list[Json]] = {}
+    ways_by_column: dict[InputColumn, list[Json]] = {}
     for how, (kind, detail) in _TRANSFORMATIONS.items():
-        for each in inputs.get(how, ()):
-            if each.column is not None:
-                found.setdefault(each, []).append({"type": kind, "subtype": detail})
+        for column in inputs.get(how, ()):
+            if column.column is not None:
+                ways_by_column.setdefault(column, []).append({"type": kind, "subtype": detail})
     return [
-        {"namespace": namespace, "name": name, "field": each.column, "transformations": ways}
-        for each, ways in sorted(found.items(), key=lambda item: (item[0].dataset_id, item[0].column or ""))
-        for namespace, name in names.get(each.dataset_id, ())
+        {"namespace": namespace, "name": name, "field": column.column, "transformations": ways}
+        for column, ways in sorted(ways_by_column.items(), key=lambda item: (item[0].dataset_id, item[0].column or ""))
+        for namespace, name in names.get(column.dataset_id, ())
     ]
 
 
@@ -157,17 +159,17 @@ def declared_columns(columns: Iterable[ColumnDef]) -> Iterator[tuple[str, Column
 
 def pinned_versions(pins: Iterable[Pin]) -> Mapping[str, str]:
     """What was read, by address: the version of a table, or a digest of files."""
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for pin in pins:
         match pin:
             case TablePin(uri=uri, version=version):
-                found[uri] = version.token
+                versions[uri] = version.token
             case FilesPin(uri=uri, files=files):
-                found[uri] = _digest(repr(files))
+                versions[uri] = _digest(repr(files))
             case LandedPin(uris=uris, files=landed):
                 digest = _digest("".join(file.digest for file in landed)) if landed else pin.folder.rpartition("/")[2]
-                found |= dict.fromkeys(uris, digest)
-    return found
+                versions |= dict.fromkeys(uris, digest)
+    return versions
 
 
 def _digest(text: str) -> str:

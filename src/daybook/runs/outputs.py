@@ -181,8 +181,8 @@ def _collisions(planned: tuple[PlannedOutput, ...]) -> list[DaybookError]:
     return errors
 
 
-def _may_share(one: Target, other: Target) -> bool:
-    return one.mode == other.mode == "append" and is_same_location(one.location, other.location, one.workspace)
+def _may_share(target: Target, other: Target) -> bool:
+    return target.mode == other.mode == "append" and is_same_location(target.location, other.location, target.workspace)
 
 
 _FOREIGN_SLICE_CODE = "STORE_016"
@@ -253,10 +253,10 @@ def output_errors(
     except PySparkException as failure:
         if translated is None:
             raise
-        found = translated(failure)
-        if found.code == _SPARK_FAILED_CODE:
-            raise _output_failure(planned, found) from failure
-        raise found from failure
+        operation_error = translated(failure)
+        if operation_error.code == _SPARK_FAILED_CODE:
+            raise _output_failure(planned, operation_error) from failure
+        raise operation_error from failure
     except Exception as failure:
         if not isinstance(failure, (OSError, *format_named(planned.target.format).storage_errors)):
             raise

@@ -48,15 +48,15 @@ def require_slice(transaction: Transaction, target: Target, written: tuple[Writt
 
     `written` is what the data itself says; the store knows only its own runs, and is asked where the data is silent.
     """
-    for each in written:
-        is_here = is_of_workspace(transaction, each, target)
-        _require_owner(transaction, target, each.period, each.owner, is_here=is_here)
-    said = {each.period for each in written}
-    for known in replaced_slices(transaction, target):
-        if known.period not in said:
-            owner = SliceOwner(known.project_id, known.operation_id, target.owner.workspace)
-            shared = known.project_id == SHARED_PROJECT
-            _require_owner(transaction, target, known.period, None if shared else owner, is_here=True)
+    for written_slice in written:
+        is_here = is_of_workspace(transaction, written_slice, target)
+        _require_owner(transaction, target, written_slice.period, written_slice.owner, is_here=is_here)
+    said = {written_slice.period for written_slice in written}
+    for replaced in replaced_slices(transaction, target):
+        if replaced.period not in said:
+            owner = SliceOwner(replaced.project_id, replaced.operation_id, target.owner.workspace)
+            shared = replaced.project_id == SHARED_PROJECT
+            _require_owner(transaction, target, replaced.period, None if shared else owner, is_here=True)
 
 
 def _require_owner(
@@ -113,15 +113,15 @@ def unknown_run_notices(
     transaction: Transaction, target: Target, written: tuple[WrittenSlice, ...]
 ) -> Iterator[Notice]:
     """One for each slice of this project that a run wrote which the store does not know."""
-    for each in written:
-        is_ours = each.owner is not None and each.owner.project_id == target.owner.project_id
-        if is_ours and transaction.runs.find(each.run_id) is None:
+    for written_slice in written:
+        is_ours = written_slice.owner is not None and written_slice.owner.project_id == target.owner.project_id
+        if is_ours and transaction.runs.find(written_slice.run_id) is None:
             yield notice(
                 "RUN_041",
                 operation_seq=target.operation_seq,
                 destination=target.label,
-                period=each.period,
-                run_id=each.run_id,
+                period=written_slice.period,
+                run_id=written_slice.run_id,
             )
 
 
@@ -133,12 +133,12 @@ def claim_slice(
     if target.run_period is None or target.mode not in ("replace_period", "append"):
         return
     table = slice_table(target.location, target.workspace)
-    known = transaction.slices.owner(table, target.run_period)
-    is_owned = target.mode == "replace_period" or any(each.owner for each in written)
-    if known is not None and not written and target.mode == "append":
-        is_owned = known.project_id != SHARED_PROJECT
+    stored = transaction.slices.owner(table, target.run_period)
+    is_owned = target.mode == "replace_period" or any(written_slice.owner for written_slice in written)
+    if stored is not None and not written and target.mode == "append":
+        is_owned = stored.project_id != SHARED_PROJECT
     project_id = target.owner.project_id if is_owned else SHARED_PROJECT
-    if known is not None and known.project_id == project_id:
+    if stored is not None and stored.project_id == project_id:
         return
     transaction.slices.take(
         table,
@@ -148,7 +148,7 @@ def claim_slice(
         run_id=target.run_id,
         rows=None,
         now=now,
-        instead_of=known.project_id if known else None,
+        instead_of=stored.project_id if stored else None,
     )
 
 
@@ -160,8 +160,8 @@ def replaced_slices(transaction: Transaction, target: Target) -> tuple[Slice, ..
             return transaction.slices.of(table)
         case "replace_period" | "append":
             period = target.run_period
-            known = transaction.slices.owner(table, period) if period is not None else None
-            return (known,) if known else ()
+            stored = transaction.slices.owner(table, period) if period is not None else None
+            return (stored,) if stored else ()
         case "error":
             return ()
         case _:
@@ -210,8 +210,8 @@ class WrittenPlace:
 def refuse_workspace_files(workspace: LoadedWorkspace, places: Iterable[WrittenPlace], *, is_sandboxed: bool) -> None:
     """IO_034 for outputs that equal, lie inside of or contain files of the workspace; IO_043 for hidden ones."""
     own = _OwnPlaces(_own_places(workspace, is_sandboxed=is_sandboxed), workspace.root)
-    found = (_place_error(place, own, workspace.root, is_sandboxed=is_sandboxed) for place in places)
-    raise_all(error for error in found if error is not None)
+    errors = (_place_error(place, own, workspace.root, is_sandboxed=is_sandboxed) for place in places)
+    raise_all(error for error in errors if error is not None)
 
 
 def own_file_errors(workspace: LoadedWorkspace) -> Iterator[DaybookError]:
@@ -236,10 +236,10 @@ def _declared_place(operation: OutputOperation, definitions: Definitions, root: 
         source = usable_datasource(destination.datasource_id, definitions)
         label = f"{destination.datasource_id}.{destination.table}"
         return WrittenPlace(table_location(source, destination.table, None, root), label, operation.seq, columns)
-    given = destination.location
+    declared = destination.location
     # No token is replaced by dots or slashes, so any letter can be used to check the rest.
-    location = inline_location(fill_tokens(given.path, "x"), given.format, given.options, root)
-    return WrittenPlace(location, given.path, operation.seq, columns)
+    location = inline_location(fill_tokens(declared.path, "x"), declared.format, declared.options, root)
+    return WrittenPlace(location, declared.path, operation.seq, columns)
 
 
 class _OwnPlaces:
@@ -254,8 +254,8 @@ class _OwnPlaces:
         number = self._occupied.first_overlap(location)
         if number is None:
             return None
-        what, found = self._places[number]
-        return what, found.uri
+        what, own_location = self._places[number]
+        return what, own_location.uri
 
 
 def _place_error(

@@ -76,14 +76,14 @@ def recompute_run(
 
     With `keys` only rows with these values, as texts by column, are compared. RUN_012 when the data is gone.
     """
-    wanted = dict(keys or {})
+    chosen_keys = dict(keys or {})
     with environment.store.read() as transaction:
         prepared, committed = committed_outputs(transaction, environment.root, run_id)
         pins = recorded_pins(transaction, run_id)
         status = transaction.runs.get(run_id).status
     if not committed:
         raise DaybookError("RUN_017", run_id=run_id, status=status)
-    skipped = {step.seq for step in prepared.plan.outputs} - {each.result.operation_seq for each in committed}
+    skipped = {step.seq for step in prepared.plan.outputs} - {output.result.operation_seq for output in committed}
     try:
         computation = compute_run(prepared, (environment.landing(run_id),), environment.root, pins=pins)
     except DaybookError as error:
@@ -91,9 +91,11 @@ def recompute_run(
             raise DaybookError("RUN_012", run_id=run_id, causes=flatten(error)) from error
         raise
     outputs = {output.name.seq: output for output in computation.outputs if output.name.seq not in skipped}
-    compared = tuple(_compare(prepared, each, outputs[each.result.operation_seq], wanted, shown) for each in committed)
+    compared = tuple(
+        _compare(prepared, output, outputs[output.result.operation_seq], chosen_keys, shown) for output in committed
+    )
     snapshot = prepared.snapshot
-    return Recomputation(run_id, snapshot.project.id, snapshot.period.identifier, wanted, compared)
+    return Recomputation(run_id, snapshot.project.id, snapshot.period.identifier, chosen_keys, compared)
 
 
 def _compare(
@@ -138,8 +140,8 @@ def _compare(
 
 
 def _written_rows(stored: StoredRows, columns: Sequence[str]) -> list[Row]:
-    wanted = {column.name: column for column in stored.columns}
-    chosen = [wanted[name] for name in columns]
+    columns_by_name = {column.name: column for column in stored.columns}
+    chosen = [columns_by_name[name] for name in columns]
     rows: list[Row] = []
     for block in stored.blocks:
         for batch in block.batches(chosen):

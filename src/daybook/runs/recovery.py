@@ -65,7 +65,9 @@ def take_over(
     """
     with environment.store.read() as transaction:
         ids = transaction.identity.ids()
-    owners = {_workspace_of(each.owner): each.owner for each in _owned_slices(environment, definitions) if each.owner}
+    owners = {
+        _workspace_of(owned.owner): owned.owner for owned in _owned_slices(environment, definitions) if owned.owner
+    }
     if workspace not in owners or workspace == ids.own:
         others = [f"{key} ({owner.workspace})" for key, owner in sorted(owners.items()) if key not in ("", ids.own)]
         hint = f"slices of these tables were written by {', '.join(others)}" if others else None
@@ -101,7 +103,7 @@ def recover_commits(environment: RunEnvironment, definitions: LoadedWorkspace) -
             if format_named(target.format).needs_session:
                 environment.session()
             written = writer_for(target.format).slices(replace(target, mode="replace"))
-            gone = _missing_slices(environment, target, {each.period for each in written})
+            gone = _missing_slices(environment, target, {written_slice.period for written_slice in written})
         except Exception as failure:
             if not isinstance(failure, (DaybookError, OSError, *format_named(target.format).storage_errors)):
                 raise
@@ -111,14 +113,16 @@ def recover_commits(environment: RunEnvironment, definitions: LoadedWorkspace) -
             slices += _take_slices(transaction, target, written)
             dropped += _forget_slices(environment, transaction, target, gone)
             datasets += _register_versions(environment, transaction, target)
-    inactive = _inactive_projects(environment, {each.project_id for each in slices if each.project_id is not None})
+    inactive = _inactive_projects(
+        environment, {recovered.project_id for recovered in slices if recovered.project_id is not None}
+    )
     return Recovery(tuple(slices), tuple(dropped), tuple(datasets), tuple(unread), inactive)
 
 
 def _inactive_projects(environment: RunEnvironment, project_ids: set[str]) -> tuple[str, ...]:
     with environment.store.read() as transaction:
-        states = {each: transaction.projects.find(each) for each in sorted(project_ids)}
-    return tuple(each for each, state in states.items() if state is None or state.active_version is None)
+        states = {project_id: transaction.projects.find(project_id) for project_id in sorted(project_ids)}
+    return tuple(project_id for project_id, state in states.items() if state is None or state.active_version is None)
 
 
 def _tables(environment: RunEnvironment, definitions: LoadedWorkspace) -> Iterator[Target]:
@@ -176,56 +180,58 @@ def _take_slices(
     transaction: Transaction, target: Target, written: tuple[WrittenSlice, ...]
 ) -> Iterator[RecoveredSlice]:
     table = slice_table(target.location, target.workspace)
-    for each in written:
-        known = transaction.slices.owner(table, each.period)
-        project_id = each.owner.project_id if each.owner is not None else SHARED_PROJECT
-        if known is not None and (known.run_id == each.run_id or project_id == known.project_id == SHARED_PROJECT):
+    for written_slice in written:
+        stored = transaction.slices.owner(table, written_slice.period)
+        project_id = written_slice.owner.project_id if written_slice.owner is not None else SHARED_PROJECT
+        if stored is not None and (
+            stored.run_id == written_slice.run_id or project_id == stored.project_id == SHARED_PROJECT
+        ):
             continue
-        if not is_of_workspace(transaction, each, target):
+        if not is_of_workspace(transaction, written_slice, target):
             continue
         transaction.slices.take(
             table,
-            each.period,
+            written_slice.period,
             project_id=project_id,
-            operation_id=each.owner.operation_id if each.owner is not None else SHARED_OPERATION,
-            run_id=each.run_id,
-            rows=each.rows,
+            operation_id=written_slice.owner.operation_id if written_slice.owner is not None else SHARED_OPERATION,
+            run_id=written_slice.run_id,
+            rows=written_slice.rows,
             now=transaction.now(),
-            instead_of=known.project_id if known is not None else None,
+            instead_of=stored.project_id if stored is not None else None,
         )
-        owner = each.owner.project_id if each.owner is not None else None
-        yield RecoveredSlice(target.label, each.period, each.run_id, owner)
+        owner = written_slice.owner.project_id if written_slice.owner is not None else None
+        yield RecoveredSlice(target.label, written_slice.period, written_slice.run_id, owner)
 
 
 def _missing_slices(environment: RunEnvironment, target: Target, present: set[str]) -> list[Slice]:
     """Slices that the table does not have; one without rows is there all the same, so each is asked for."""
     with environment.store.read() as transaction:
-        known = transaction.slices.of(slice_table(target.location, target.workspace))
+        stored = transaction.slices.of(slice_table(target.location, target.workspace))
     writer = writer_for(target.format)
     return [
-        each
-        for each in known
-        if each.period not in present
-        and not writer.slices(replace(target, mode="replace_period", run_period=each.period))
+        stored_slice
+        for stored_slice in stored
+        if stored_slice.period not in present
+        and not writer.slices(replace(target, mode="replace_period", run_period=stored_slice.period))
     ]
 
 
 def _forget_slices(
     environment: RunEnvironment, transaction: Transaction, target: Target, gone: list[Slice]
 ) -> Iterator[tuple[str, str]]:
-    for each in gone:
+    for gone_slice in gone:
         dropped = DroppedSlice(
-            each.destination,
-            each.period,
-            each.project_id,
-            each.run_id,
+            gone_slice.destination,
+            gone_slice.period,
+            gone_slice.project_id,
+            gone_slice.run_id,
             None,
             environment.clock(),
             None,
             "it was dropped after the backup of the store",
         )
         transaction.slices.drop(slice_table(target.location, target.workspace), dropped)
-        yield target.label, each.period
+        yield target.label, gone_slice.period
 
 
 def _register_versions(
@@ -235,7 +241,7 @@ def _register_versions(
     if target.location.uri is None:
         return
     held = format_named(target.format).versions_held_by(target.location.uri, environment.store.identity)
-    for version, holder in sorted(held, key=lambda each: (each[1].dataset_id, each[1].dataset_version)):
+    for version, holder in sorted(held, key=lambda holding: (holding[1].dataset_id, holding[1].dataset_version)):
         dataset_id = holder.dataset_id
         versions = transaction.definitions.versions("dataset", dataset_id)
         if not versions or holder.dataset_version != versions[-1] + 1:
@@ -243,5 +249,5 @@ def _register_versions(
         model = decode_definition("dataset", transaction.definitions.get("dataset", dataset_id).body)
         if isinstance(model, Dataset):
             pin = RegisteredDataPin(target.location.uri, version)
-            made = Registration(target.owner.project_id, f"recovered-{holder.key}", target.operation_seq, pin)
-            yield dataset_id, transaction.definitions.register(model, made, now=environment.clock())
+            registration = Registration(target.owner.project_id, f"recovered-{holder.key}", target.operation_seq, pin)
+            yield dataset_id, transaction.definitions.register(model, registration, now=environment.clock())

@@ -93,8 +93,8 @@ def _sent_as_events(environment: RunEnvironment, prepared: PreparedRun) -> Itera
         failure = error
         raise
     finally:
-        if (found := events.replay_ended(prepared, number, failure)) is not None:
-            environment.listener.notice(found)
+        if (undelivered := events.replay_ended(prepared, number, failure)) is not None:
+            environment.listener.notice(undelivered)
 
 
 def _replay_outputs(

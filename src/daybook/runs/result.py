@@ -62,7 +62,7 @@ def name_operations(operations: Iterable[OperationResult], names: Mapping[int, s
     """Reading the input has no name of its own."""
     return tuple(
         NamedOperation(
-            **{each.name: getattr(operation, each.name) for each in fields(OperationResult)},
+            **{result_field.name: getattr(operation, result_field.name) for result_field in fields(OperationResult)},
             name=names.get(operation.seq, operation.type),
         )
         for operation in operations
@@ -164,8 +164,8 @@ def summarize_operations(operations: Iterable[OperationResult], names: Mapping[i
             yield OperationSummary(operation.seq, "Read the input", None, rows, did, None)
             continue
         name = names.get(operation.seq, operation.operation_id)
-        found = live if live is None or not operation.details.get(INCLUDES_DELETED) else live + deleted
-        yield OperationSummary(operation.seq, name, found, rows, did, operation.duration_ms)
+        rows_before = live if live is None or not operation.details.get(INCLUDES_DELETED) else live + deleted
+        yield OperationSummary(operation.seq, name, rows_before, rows, did, operation.duration_ms)
         deleted += operation.rows_deleted or 0
         if live is not None:
             live += (operation.rows_added or 0) - (operation.rows_deleted or 0)

@@ -38,13 +38,15 @@ class SandboxPeriods:
     @property
     def datasets(self) -> dict[str, SandboxCommit]:
         """The last commit of every dataset that drafts registered, by the id it will have."""
-        known = (each for found in self._commits.values() for each in found if each.dataset is not None)
-        registered = [each for each in known if self._is_there(each)]
-        return {_dataset_of(each).id: each for each in sorted(registered, key=lambda each: each.committed_at)}
+        with_dataset = (
+            commit for commits in self._commits.values() for commit in commits if commit.dataset is not None
+        )
+        registered = [commit for commit in with_dataset if self._is_there(commit)]
+        return {_dataset_of(commit).id: commit for commit in sorted(registered, key=lambda commit: commit.committed_at)}
 
     def slices(self, location: Location) -> Mapping[str, str] | None:
-        live = {period: each.run_id for period, each in self._live_slices(location).items()}
-        drafts = {period: each.run_id for period, each in self._newer_slices(location).items()}
+        live = {period: stored.run_id for period, stored in self._live_slices(location).items()}
+        drafts = {period: draft.run_id for period, draft in self._newer_slices(location).items()}
         if not live and (not drafts or data_exists(location, self._root)):
             # A table that other programs fill may also hold other periods.
             return None
@@ -62,7 +64,7 @@ class SandboxPeriods:
     def redirect(self, resolution: Resolution, version: DatasetVersion) -> RedirectedSource:
         """The same periods, each from where its newest data is."""
         is_by_period = version.dataset.main_table.temporal_mode == "period"
-        wanted = frozenset(resolution.periods) if is_by_period or version.viewed.reads_one_slice else None
+        periods = frozenset(resolution.periods) if is_by_period or version.viewed.reads_one_slice else None
         locations: list[Location] = []
         runs: dict[str, str] = {}
         for location in resolution.locations:
@@ -73,12 +75,12 @@ class SandboxPeriods:
                 runs[own] = place.run_id
                 continue
             newer = {
-                period: each
-                for period, each in self._newer_slices(location).items()
-                if wanted is None or period in wanted
+                period: commit
+                for period, commit in self._newer_slices(location).items()
+                if periods is None or period in periods
             }
-            runs |= {period: each.run_id for period, each in newer.items()}
-            locations += _divided(location, newer, wanted, is_there=not newer or data_exists(location, self._root))
+            runs |= {period: commit.run_id for period, commit in newer.items()}
+            locations += _divided(location, newer, periods, is_there=not newer or data_exists(location, self._root))
         if not runs:
             return RedirectedSource(resolution)
         return RedirectedSource(replace(resolution, locations=tuple(locations)), tuple(sorted(runs)), runs)
@@ -90,8 +92,8 @@ class SandboxPeriods:
         return self._live[table.identity]
 
     def _drafts_of(self, location: Location) -> list[SandboxCommit]:
-        found = self._commits.get(slice_table(location, self._root).identity, [])
-        return [each for each in found if self._is_there(each)]
+        commits = self._commits.get(slice_table(location, self._root).identity, [])
+        return [commit for commit in commits if self._is_there(commit)]
 
     def _is_there(self, commit: SandboxCommit) -> bool:
         """Whether the sandbox still holds what was written: every user may remove it, and drafts write it again."""
@@ -111,7 +113,7 @@ class SandboxPeriods:
                         workspace=self._root,
                     )
                 )
-                self._present[key] = any(each.run_id == commit.run_id or each.owner is None for each in written)
+                self._present[key] = any(slice_.run_id == commit.run_id or slice_.owner is None for slice_ in written)
             else:
                 self._present[key] = location_exists(place)
         return self._present[key]
@@ -119,14 +121,14 @@ class SandboxPeriods:
     def _newer_slices(self, location: Location) -> dict[str, SandboxCommit]:
         live = self._live_slices(location)
         return {
-            each.period: each
-            for each in self._drafts_of(location)
-            if each.is_slice and _is_newer(each, live.get(each.period))
+            commit.period: commit
+            for commit in self._drafts_of(location)
+            if commit.is_slice and _is_newer(commit, live.get(commit.period))
         }
 
     def _newer_place(self, location: Location) -> SandboxCommit | None:
         """What a draft wrote instead of a whole file or folder, if that is newer."""
-        commit = next((each for each in self._drafts_of(location) if not each.is_slice), None)
+        commit = next((draft for draft in self._drafts_of(location) if not draft.is_slice), None)
         if commit is None:
             return None
         written = self._transaction.close.last_live_commit(location.label) or _modified(location)
@@ -166,30 +168,30 @@ def _is_newer(commit: SandboxCommit, live: Slice | None) -> bool:
 
 
 def _dataset_of(commit: SandboxCommit) -> Dataset:
-    found: Dataset = decode_definition("dataset", commit.dataset or "")
-    return found
+    dataset: Dataset = decode_definition("dataset", commit.dataset or "")
+    return dataset
 
 
 def _latest_commits(commits: Iterable[SandboxCommit]) -> dict[str, list[SandboxCommit]]:
     """By the live location that each replaces: the last commit of every period that is still there."""
-    found: dict[str, dict[str, SandboxCommit]] = {}
+    by_location: dict[str, dict[str, SandboxCommit]] = {}
     for commit in commits:
-        known = found.setdefault(commit.live, {})
+        by_period = by_location.setdefault(commit.live, {})
         if commit.mode == "replace" and commit.is_slice:
-            known.clear()
-        known[commit.period if commit.is_slice else ""] = commit
-    return {live: list(known.values()) for live, known in found.items()}
+            by_period.clear()
+        by_period[commit.period if commit.is_slice else ""] = commit
+    return {live: list(by_period.values()) for live, by_period in by_location.items()}
 
 
 def _divided(
-    location: Location, newer: Mapping[str, SandboxCommit], wanted: frozenset[str] | None, *, is_there: bool
+    location: Location, newer: Mapping[str, SandboxCommit], periods: frozenset[str] | None, *, is_there: bool
 ) -> Iterator[Location]:
     """The live location without the slices that are read from the sandbox, and those."""
-    if is_there and (wanted is None or not wanted <= newer.keys()):
+    if is_there and (periods is None or not periods <= newer.keys()):
         yield replace(location, without=tuple(sorted(newer))) if newer else location
-    for uri in dict.fromkeys(each.destination for each in newer.values()):
-        slices = tuple(sorted(period for period, each in newer.items() if each.destination == uri))
-        place = next(each for each in newer.values() if each.destination == uri)
+    for uri in dict.fromkeys(commit.destination for commit in newer.values()):
+        slices = tuple(sorted(period for period, commit in newer.items() if commit.destination == uri))
+        place = next(commit for commit in newer.values() if commit.destination == uri)
         yield replace(_in_sandbox(location, place), slices=slices)
 
 

@@ -106,24 +106,24 @@ def compute_run(
     from daybook.io.source_rows import read_source_rows
 
     snapshot, plan = prepared.snapshot, prepared.plan
-    known: dict[tuple[str, int], StoredSource] = {}
+    sources: dict[tuple[str, int], StoredSource] = {}
     tables: dict[TableKey, StoredTable] = {}
     by_source: dict[tuple[str, int, str], StoredTable] = {}
     for load in plan.loads:
         key = (load.dataset_id, load.version.version)
         resolution = snapshot.source(load.key).resolution
-        if key not in known:
+        if key not in sources:
             pinned = None if pins is None else pins.get(load.key, ())
             try:
-                known[key] = read_source_rows(resolution, load.version, landings, workspace=root, pinned=pinned)
+                sources[key] = read_source_rows(resolution, load.version, landings, workspace=root, pinned=pinned)
             except DaybookError as error:
                 from daybook.runs.sources import load_error
 
                 raise load_error(error, load) from error
         window = ReadWindow(resolution.periods, resolution.as_of, resolution.row_period)
         # One table for one dataset, so that the second engine loads it once.
-        tables[table_key(load)] = by_source.setdefault((*key, load.table), stored_table(load, known[key], window))
-    before(tables, sum(source.count for source in known.values()))
+        tables[table_key(load)] = by_source.setdefault((*key, load.table), stored_table(load, sources[key], window))
+    before(tables, sum(source.count for source in sources.values()))
     computation = compute(plan.project, tables, run_facts(plan, snapshot.as_of))
     check_types(plan, computation)
     return computation

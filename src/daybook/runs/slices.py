@@ -95,66 +95,66 @@ class SliceDrop:
 def list_slices(transaction: Transaction) -> tuple[SliceEntry, ...]:
     """Every slice, by table and period."""
     slices = transaction.slices.all()
-    by_run = transaction.close.commits(each.run_id for each in slices)
-    made = [_commit_of(each, by_run.get(each.run_id, [])) for each in slices]
-    written = transaction.outcomes.slice_commits(commit.destination for commit in made if commit is not None)
-    dropped = {(each.destination, each.period): each.dropped_at for each in transaction.slices.dropped()}
+    by_run = transaction.close.commits(slice_.run_id for slice_ in slices)
+    slice_commits = [_commit_of(slice_, by_run.get(slice_.run_id, [])) for slice_ in slices]
+    written = transaction.outcomes.slice_commits(commit.destination for commit in slice_commits if commit is not None)
+    dropped = {(drop.destination, drop.period): drop.dropped_at for drop in transaction.slices.dropped()}
     entries = []
-    for known, own in zip(slices, made, strict=True):
-        to_table = [each for each in written if own is not None and each[2].destination == own.destination]
-        since = dropped.get((known.destination, known.period))
+    for stored, own in zip(slices, slice_commits, strict=True):
+        to_table = [row for row in written if own is not None and row[2].destination == own.destination]
+        since = dropped.get((stored.destination, stored.period))
         commits = [
             (run_id, commit)
             for run_id, period, commit in to_table
-            if period == known.period and (since is None or commit.committed_at is None or commit.committed_at > since)
+            if period == stored.period and (since is None or commit.committed_at is None or commit.committed_at > since)
         ]
         ids = {str(commit.details["dataset_id"]) for _, _, commit in to_table if commit.details.get("dataset_id")}
-        entries.append(_entry(known, own, commits, tuple(sorted(ids))))
+        entries.append(_entry(stored, own, commits, tuple(sorted(ids))))
     return tuple(sorted(entries, key=lambda entry: (entry.table, entry.location, entry.period)))
 
 
-def _commit_of(known: Slice, commits: list[OutputCommit]) -> OutputCommit | None:
+def _commit_of(stored: Slice, commits: list[OutputCommit]) -> OutputCommit | None:
     """The commit of its run that wrote a slice; None when the run took the slice and did not write it."""
-    return next((each for each in commits if known.destination in each.table.names), None)
+    return next((commit for commit in commits if stored.destination in commit.table.names), None)
 
 
 def _entry(
-    known: Slice, own: OutputCommit | None, commits: list[tuple[str, OutputCommit]], datasets: tuple[str, ...]
+    stored: Slice, own: OutputCommit | None, commits: list[tuple[str, OutputCommit]], datasets: tuple[str, ...]
 ) -> SliceEntry:
-    table = str(own.details.get("label", own.destination)) if own is not None else known.destination
-    location = own.destination if own is not None else known.destination
-    owner: tuple[str | None, str | None] = (known.project_id, known.operation_id)
-    run_id, rows, written_at = known.run_id, known.rows, known.written_at
-    if known.project_id == SHARED_PROJECT:
+    table = str(own.details.get("label", own.destination)) if own is not None else stored.destination
+    location = own.destination if own is not None else stored.destination
+    owner: tuple[str | None, str | None] = (stored.project_id, stored.operation_id)
+    run_id, rows, written_at = stored.run_id, stored.rows, stored.written_at
+    if stored.project_id == SHARED_PROJECT:
         owner = (None, None)
         if commits:
             run_id, last = commits[-1]
             rows, written_at = sum(commit.rows or 0 for _, commit in commits), last.committed_at
-    return SliceEntry(table, location, known.period, *owner, run_id, rows, written_at, datasets, known)
+    return SliceEntry(table, location, stored.period, *owner, run_id, rows, written_at, datasets, stored)
 
 
 def slices_of_table(entries: tuple[SliceEntry, ...], table: str) -> tuple[SliceEntry, ...]:
     """The slices of the table that a user names; STORE_035 when there is none, STORE_036 when it may be several."""
-    found = tuple(each for each in entries if table in each.names)
-    exact = tuple(each for each in found if table in (each.table, each.location))
-    found = exact or found
-    if not found:
-        known = sorted({each.table for each in entries})
-        hint = did_you_mean(table, tuple(known)) if known else None
+    matching = tuple(entry for entry in entries if table in entry.names)
+    exact = tuple(entry for entry in matching if table in (entry.table, entry.location))
+    matching = exact or matching
+    if not matching:
+        tables = sorted({entry.table for entry in entries})
+        hint = did_you_mean(table, tuple(tables)) if tables else None
         raise DaybookError("STORE_035", table=table, hint=hint)
-    if len({each.stored.destination for each in found}) > 1:
-        raise DaybookError("STORE_036", table=table, tables=", ".join(sorted({each.location for each in found})))
-    return found
+    if len({entry.stored.destination for entry in matching}) > 1:
+        raise DaybookError("STORE_036", table=table, tables=", ".join(sorted({entry.location for entry in matching})))
+    return matching
 
 
 def find_slice(entries: tuple[SliceEntry, ...], table: str, period: str) -> SliceEntry:
     """STORE_037 when the table has no such slice."""
     of_table = slices_of_table(entries, table)
-    for each in of_table:
-        if each.period == period:
-            return each
-    known = ", ".join(each.period for each in of_table)
-    raise DaybookError("STORE_037", table=of_table[0].table, period=period, periods=known)
+    for entry in of_table:
+        if entry.period == period:
+            return entry
+    periods = ", ".join(entry.period for entry in of_table)
+    raise DaybookError("STORE_037", table=of_table[0].table, period=period, periods=periods)
 
 
 def drop_slice(
@@ -170,11 +170,11 @@ def drop_slice(
     The datasets of the table get a new version, so that readers of the latest see the table without the slice. Where
     the store does not have the run, because it was restored from a backup, `definitions` say how the project writes.
     """
-    known = entry.stored
+    stored = entry.stored
     with environment.store.read() as transaction:
-        is_recorded = transaction.runs.find(known.run_id) is not None
+        is_recorded = transaction.runs.find(stored.run_id) is not None
         prepared = (
-            restore_run(snapshot_from_json(transaction.runs.snapshot(known.run_id)), environment.root)
+            restore_run(snapshot_from_json(transaction.runs.snapshot(stored.run_id)), environment.root)
             if is_recorded
             else None
         )
@@ -182,7 +182,7 @@ def drop_slice(
     snapshot = prepared.snapshot
     with environment.store.read() as transaction:
         _require_droppable(transaction, snapshot)
-    planned = _planned_output(environment, prepared, known)
+    planned = _planned_output(environment, prepared, stored)
     table = slice_table(planned.target.location, planned.target.workspace)
     now = environment.clock()
     drop_id = f"drop-{new_run_id(now)}"
@@ -193,24 +193,24 @@ def drop_slice(
     def look(written: tuple[WrittenSlice, ...]) -> None:
         with environment.store.write() as transaction:
             _require_droppable(transaction, snapshot)
-            for each in written:
-                _require_same_slice(transaction, each, entry, planned)
+            for written_slice in written:
+                _require_same_slice(transaction, written_slice, entry, planned)
 
     commit = writer_for(target.format).drop_slice(target, look)
     with environment.store.write() as transaction:
         dropped = DroppedSlice(
-            known.destination, known.period, known.project_id, known.run_id, commit.rows, now, user, reason
+            stored.destination, stored.period, stored.project_id, stored.run_id, commit.rows, now, user, reason
         )
         transaction.slices.drop(table, dropped)
         registered = tuple(_register_without_slice(environment, transaction, entry, planned, commit, drop_id))
-        pins = {made: transaction.definitions.pin(made.dataset_id, made.version) for made in registered}
+        pins = {dataset: transaction.definitions.pin(dataset.dataset_id, dataset.version) for dataset in registered}
     notices = [
         notice
-        for made, pin in pins.items()
+        for dataset, pin in pins.items()
         if pin is not None
-        for notice in hold_version(environment.store, made, pin, destination=entry.table)
+        for notice in hold_version(environment.store, dataset, pin, destination=entry.table)
     ]
-    datasets = tuple((made.dataset_id, made.version) for made in registered)
+    datasets = tuple((dataset.dataset_id, dataset.version) for dataset in registered)
     return SliceDrop(entry, commit.rows, datasets, tuple(notices))
 
 
@@ -240,32 +240,32 @@ def _require_same_slice(
 
 def _prepare_again(environment: RunEnvironment, definitions: LoadedWorkspace | None, entry: SliceEntry) -> PreparedRun:
     """A run of the project as its file is now, for a slice that was found again without its run."""
-    known = entry.stored
+    stored = entry.stored
     projects = {} if definitions is None else definitions.definitions["project"]
-    wanted = known.project_id if known.project_id != SHARED_PROJECT else None
+    owner = stored.project_id if stored.project_id != SHARED_PROJECT else None
     # A slice that projects append to has no owner: any of them knows the table.
-    for project_id in projects if wanted is None else (wanted,):
+    for project_id in projects if owner is None else (owner,):
         if definitions is None or project_id not in projects:
             continue
         with suppress(DaybookError):
             (prepared,) = prepare_runs(
-                environment, check_request(CheckedFiles(definitions), RunRequest(project_id, known.period))
+                environment, check_request(CheckedFiles(definitions), RunRequest(project_id, stored.period))
             )
-            if any(_is_slice_of(environment, each, known) for each in prepared.outputs):
+            if any(_is_slice_of(environment, output, stored) for output in prepared.outputs):
                 return prepared
-    raise DaybookError("STORE_038", run_id=known.run_id, destination=known.destination)
+    raise DaybookError("STORE_038", run_id=stored.run_id, destination=stored.destination)
 
 
-def _is_slice_of(environment: RunEnvironment, planned: PlannedOutput, known: Slice) -> bool:
-    return known.destination in (location_identity(planned.target.location, environment.root), planned.target.label)
+def _is_slice_of(environment: RunEnvironment, planned: PlannedOutput, stored: Slice) -> bool:
+    return stored.destination in (location_identity(planned.target.location, environment.root), planned.target.label)
 
 
-def _planned_output(environment: RunEnvironment, prepared: PreparedRun, known: Slice) -> PlannedOutput:
+def _planned_output(environment: RunEnvironment, prepared: PreparedRun, stored: Slice) -> PlannedOutput:
     """The output that wrote a slice, as its run planned it."""
     for planned in prepared.outputs:
-        if _is_slice_of(environment, planned, known):
+        if _is_slice_of(environment, planned, stored):
             return planned
-    raise DaybookError("STORE_038", run_id=known.run_id, destination=known.destination)
+    raise DaybookError("STORE_038", run_id=stored.run_id, destination=stored.destination)
 
 
 def _register_without_slice(
@@ -328,9 +328,9 @@ def read_written_rows(
     location = replace(planned.target.location, version=version)
     resolution = Resolution((location,), (period,))
     landing = environment.landing(prepared.snapshot.run_id)
-    found = read_source(spark, resolution, dataset_of(planned.target.columns), landing, workspace=environment.root)
-    df = found.frame.rows.plain
-    if RUN_PERIOD_COLUMN in found.frame.carried:
+    source = read_source(spark, resolution, dataset_of(planned.target.columns), landing, workspace=environment.root)
+    df = source.frame.rows.plain
+    if RUN_PERIOD_COLUMN in source.frame.carried:
         df = df.where(F.col(RUN_PERIOD_COLUMN) == period)
     names = planned.step.written_names
     return df.select(*(F.col(f"`{names.get(name, name)}`").alias(name) for name in planned.step.columns))
@@ -362,7 +362,7 @@ def committed_outputs(
 ) -> tuple[PreparedRun, tuple[CommittedOutput, ...]]:
     """The run as its snapshot has it, with every output that it committed."""
     record, prepared, outputs = _read_outputs(transaction, root, run_id)
-    return prepared, tuple(CommittedOutput(record, each, prepared.output(each.operation_seq)) for each in outputs)
+    return prepared, tuple(CommittedOutput(record, output, prepared.output(output.operation_seq)) for output in outputs)
 
 
 def _read_outputs(
@@ -374,5 +374,5 @@ def _read_outputs(
     return (
         record,
         prepared,
-        tuple(recorded_output_result(prepared.output(each.operation_seq), each) for each in commits),
+        tuple(recorded_output_result(prepared.output(commit.operation_seq), commit) for commit in commits),
     )

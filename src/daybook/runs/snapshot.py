@@ -99,17 +99,17 @@ def read_git_state(workspace: Path) -> GitState | None:
 
 def _find_repository(workspace: Path) -> _Repository | None:
     for folder in (workspace, *workspace.parents):
-        found = folder / ".git"
-        if found.is_file():
+        git_folder = folder / ".git"
+        if git_folder.is_file():
             # A linked working tree or a submodule: a file that names the folder.
-            key, _, name = _read_text(found).partition(":")
-            found = (folder / name.strip()).resolve()
+            key, _, name = _read_text(git_folder).partition(":")
+            git_folder = (folder / name.strip()).resolve()
             if key != "gitdir":
                 return None
-        if (found / "HEAD").is_file():
-            common = found / "commondir"
-            shared = (found / _read_text(common).strip()).resolve() if common.is_file() else found
-            return _Repository(folder, found, shared)
+        if (git_folder / "HEAD").is_file():
+            common = git_folder / "commondir"
+            shared = (git_folder / _read_text(common).strip()).resolve() if common.is_file() else git_folder
+            return _Repository(folder, git_folder, shared)
     return None
 
 
@@ -269,8 +269,12 @@ class RunSnapshot:
         if self.project_file is None:
             return SourceMap.empty()
         definitions, _ = read_definitions(self.project_text, (root / self.project_file).as_posix())
-        wanted = (one.source for one in definitions if one.kind == "project" and one.id == self.project.id)
-        return next(wanted, SourceMap.empty())
+        sources = (
+            definition.source
+            for definition in definitions
+            if definition.kind == "project" and definition.id == self.project.id
+        )
+        return next(sources, SourceMap.empty())
 
     def to_json(self) -> str:
         return _adapter().dump_json(self, by_alias=True, indent=1).decode()
@@ -327,7 +331,7 @@ def used_resolvers(
     definitions: Definitions, project: Project, datasets: Iterable[DatasetVersion]
 ) -> tuple[ResolverVersion, ...]:
     """The resolvers that planning the project again would ask for."""
-    wanted = {*project.resolver_overrides.values(), *(item.dataset.resolver_id for item in datasets)}
-    found = [definitions.resolver(resolver_id) for resolver_id in sorted(filter(None, wanted))]
+    resolver_ids = {*project.resolver_overrides.values(), *(item.dataset.resolver_id for item in datasets)}
+    resolvers = [definitions.resolver(resolver_id) for resolver_id in sorted(filter(None, resolver_ids))]
     default = definitions.default_resolver()
-    return tuple({item.resolver.id: item for item in (*found, default) if item is not None}.values())
+    return tuple({item.resolver.id: item for item in (*resolvers, default) if item is not None}.values())

@@ -45,13 +45,13 @@ def written_slices(transaction: Transaction, table: SliceTable) -> dict[str, Sli
 
     A run claims its slice right before it commits, and may be killed in between.
     """
-    known = transaction.slices.of(table)
-    if not known:
+    slices = transaction.slices.of(table)
+    if not slices:
         return None
     return {
-        each.period: each
-        for each in known
-        if each.rows is not None or each.project_id == SHARED_PROJECT or transaction.outcomes.commits(each.run_id)
+        slice_.period: slice_
+        for slice_ in slices
+        if slice_.rows is not None or slice_.project_id == SHARED_PROJECT or transaction.outcomes.commits(slice_.run_id)
     }
 
 
@@ -94,8 +94,8 @@ class StoredPeriods:
         self._root = root
 
     def slices(self, location: Location) -> Mapping[str, str] | None:
-        found = written_slices(self._transaction, slice_table(location, self._root))
-        return {period: each.run_id for period, each in found.items()} if found is not None else None
+        written = written_slices(self._transaction, slice_table(location, self._root))
+        return {period: slice_.run_id for period, slice_ in written.items()} if written is not None else None
 
     def exists(self, location: Location) -> bool:
         return data_exists(location, self._root)
@@ -141,15 +141,17 @@ def resolve_sources(
     lookup: PeriodLookup,
 ) -> tuple[SourceSnapshot, ...]:
     """One question per dataset version, however often it is used."""
-    known: dict[tuple[str, int], Resolution] = {}
-    pinned = {each.key for each in load_references(plan.project) if each.dataset.dataset_version is not None}
+    resolutions: dict[tuple[str, int], Resolution] = {}
+    pinned = {
+        reference.key for reference in load_references(plan.project) if reference.dataset.dataset_version is not None
+    }
     errors: list[DaybookError] = []
     sources: list[SourceSnapshot] = []
     for load in plan.loads:
         key = (load.dataset_id, load.version.version)
         try:
-            if key not in known:
-                known[key] = resolve_dataset(
+            if key not in resolutions:
+                resolutions[key] = resolve_dataset(
                     load.version,
                     period,
                     definitions,
@@ -159,10 +161,10 @@ def resolve_sources(
                     lookup=lookup,
                 )
             if load.temporal_mode in (None, "snapshot") and not load.version.viewed.reads_one_slice:
-                for location in known[key].locations:
+                for location in resolutions[key].locations:
                     calendars = (calendar_for(period.calendar_id, definitions), GREGORIAN)
                     refuse_overlapping_slices(load.dataset_id, lookup.slices(location) or (), calendars)
-            sources.append(_source_snapshot(load, known[key], lookup, is_pinned=load.key in pinned))
+            sources.append(_source_snapshot(load, resolutions[key], lookup, is_pinned=load.key in pinned))
         except DaybookError as error:
             errors += [load_error(single, load) for single in flatten(error)]
     raise_all(errors)
@@ -187,7 +189,7 @@ def _source_snapshot(
 
 def absent_period_notices(plan: "Plan", sources: Iterable[SourceSnapshot], lookup: PeriodLookup) -> tuple[Notice, ...]:
     """Joins and appends of tables that have slices, but none of a period that is read; the input is counted anyway."""
-    found: dict[Notice, None] = {}
+    notices: dict[Notice, None] = {}
     for source in sources:
         load = plan.load(source.key)
         view = load.version.view
@@ -199,8 +201,8 @@ def absent_period_notices(plan: "Plan", sources: Iterable[SourceSnapshot], looku
                 others = ", ".join(sorted(slices)[-_NAMED_PERIODS:])
                 read = ", ".join(source.resolution.periods)
                 seq, dataset = load.operation_seq, load.dataset_id
-                found[notice("RUN_054", operation_seq=seq, dataset=dataset, period=read, others=others)] = None
-    return tuple(found)
+                notices[notice("RUN_054", operation_seq=seq, dataset=dataset, period=read, others=others)] = None
+    return tuple(notices)
 
 
 def _with_slice_of_version(load: "LoadStep", resolution: Resolution, lookup: PeriodLookup) -> Resolution:
@@ -234,24 +236,26 @@ def _is_pinned_view(version: DatasetVersion) -> bool:
 
 def refuse_overlapping_slices(dataset_id: str, slices: Iterable[str], calendars: Iterable[PeriodCalendar]) -> None:
     """RUN_043 for slices that hold the same days, as a quarter beside its months: read together they count twice."""
-    known = tuple(calendars)
-    found = [period for each in slices if (period := _find_period(each, known)) is not None]
-    in_order = sorted(found, key=lambda period: (period.start_date, period.end_date))
+    calendar_list = tuple(calendars)
+    periods = [period for identifier in slices if (period := _find_period(identifier, calendar_list)) is not None]
+    in_order = sorted(periods, key=lambda period: (period.start_date, period.end_date))
     for first, second in pairwise(in_order):
         if periods_overlap(first, second):
-            listed = ", ".join(sorted(period.identifier for period in found))
+            listed = ", ".join(sorted(period.identifier for period in periods))
             pair = f"{first.identifier} and {second.identifier}"
             raise DaybookError("RUN_043", dataset_id=dataset_id, pair=pair, slices=listed)
 
 
 def _find_period(identifier: str, calendars: Iterable[PeriodCalendar]) -> Period | None:
-    return next((found for calendar in calendars if (found := calendar.find(identifier)) is not None), None)
+    return next((period for calendar in calendars if (period := calendar.find(identifier)) is not None), None)
 
 
 def slices_read(resolution: Resolution, lookup: PeriodLookup) -> dict[str, str]:
     """The slices of a resolution, each with the run that wrote it."""
-    found = [lookup.slices(location) or {} for location in resolution.locations]
-    return {period: each[period] for each in found for period in resolution.periods if period in each}
+    slices_by_location = [lookup.slices(location) or {} for location in resolution.locations]
+    return {
+        period: slices[period] for slices in slices_by_location for period in resolution.periods if period in slices
+    }
 
 
 def read_sources(
@@ -267,19 +271,21 @@ def read_sources(
     """A source for the key of every load; with `pinned` exactly the data of an earlier attempt, or an error."""
     from daybook.io.read_source import read_source
 
-    known: dict[tuple[str, int], ReadSource] = {}
+    sources_by_version: dict[tuple[str, int], ReadSource] = {}
     sources: dict[str, ReadSource] = {}
     for load in loads:
         key = (load.dataset_id, load.version.version)
-        if key not in known:
+        if key not in sources_by_version:
             before_each()
             resolution = snapshot.source(load.key).resolution
             pins = None if pinned is None else pinned.get(load.key, ())
             try:
-                known[key] = read_source(spark, resolution, load.version, landing, workspace=root, pinned=pins)
+                sources_by_version[key] = read_source(
+                    spark, resolution, load.version, landing, workspace=root, pinned=pins
+                )
             except DaybookError as error:
                 raise load_error(error, load) from error
-        sources[load.key] = known[key]
+        sources[load.key] = sources_by_version[key]
     return sources
 
 

@@ -93,7 +93,7 @@ class Execution:
         )
         for source in sources.values():
             self._report(source.notices)
-        self.accepted = sum(source.accepted for source in {id(each): each for each in sources.values()}.values())
+        self.accepted = sum(source.accepted for source in {id(source): source for source in sources.values()}.values())
         self._report_new_ids(sources)
         return sources
 
@@ -182,10 +182,10 @@ class Execution:
             writer_for(planned.target.format).discard(planned.target)
 
     def _report(self, notices: tuple[Notice, ...]) -> None:
-        for each in notices:
-            if each not in self.notices:
-                self.notices.append(each)
-                self.environment.listener.notice(each)
+        for warning in notices:
+            if warning not in self.notices:
+                self.notices.append(warning)
+                self.environment.listener.notice(warning)
 
 
 def _check_target(writer: Writer[Any], planned: PlannedOutput) -> CheckedTarget:
@@ -202,8 +202,8 @@ def execute_attempt(
     """Execute and record; raises RunFailedError when the run failed or was cancelled."""
     snapshot = prepared.snapshot
     environment.listener.prepared(snapshot.run_id, snapshot.project.id, snapshot.period.identifier)
-    for each in prepared.notices:
-        environment.listener.notice(each)
+    for warning in prepared.notices:
+        environment.listener.notice(warning)
     # Of this attempt alone: a process that lost the run must not remove what its successor works with.
     staging = f"{environment.state}/staging/{snapshot.run_id}.{lease.token}"
     tag = f"daybook-{snapshot.run_id}"

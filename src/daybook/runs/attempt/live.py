@@ -83,7 +83,11 @@ def _formula(plan: Plan, step: AggregateStep, value: ComputedColumn, output: Out
     for name in step.group_by:
         if isinstance(types[name], FloatType):
             raise NoFormulaError(f"its groups are distinguished by {name}, which is a float")
-    between = (each for each in plan.steps if step.seq < each.seq < output.seq and isinstance(each, UpdateStep))
+    between = (
+        later_step
+        for later_step in plan.steps
+        if step.seq < later_step.seq < output.seq and isinstance(later_step, UpdateStep)
+    )
     for later in between:
         if value.column in {assigned.column for assigned in later.assignments}:
             raise NoFormulaError(f"operation {later.seq} changes it afterwards")
@@ -99,10 +103,10 @@ def _details(plan: Plan, step: AggregateStep, formulas: Mapping[str, Formula]) -
             if isinstance(tree, ColumnValue):
                 plain.append(tree.use.name)
             elif not isinstance(tree, AllRows) and tree not in computed:
-                taken = {*plan.types, *SYSTEM_COLUMNS, *(each.column for each in computed.values())}
+                taken = {*plan.types, *SYSTEM_COLUMNS, *(added.column for added in computed.values())}
                 computed[tree] = argument_column(_free_name(f"of {column}", taken), tree)
     rows = detail_rows(plan, step, plain, tuple(computed.values()))
-    (output,) = (each for each in rows.plan.steps if isinstance(each, OutputStep))
+    (output,) = (part for part in rows.plan.steps if isinstance(part, OutputStep))
 
     def name_of(tree: TypedNode) -> str:
         if isinstance(tree, AllRows):
@@ -119,25 +123,25 @@ def _details(plan: Plan, step: AggregateStep, formulas: Mapping[str, Formula]) -
 
 def _free_name(name: str, taken: set[str]) -> str:
     numbered: Iterator[str] = (f"{name} {number}" for number in range(2, len(taken) + 3))
-    return name if name not in taken else next(each for each in numbered if each not in taken)
+    return name if name not in taken else next(candidate for candidate in numbered if candidate not in taken)
 
 
 def live_writer(
     spark: SparkSession, live: LiveOutput, sources: Mapping[str, ReadSource], pipeline: Pipeline, staging: str
 ) -> LiveWorkbookWriter:
     """A writer that has the details computed again, by a plan that ends at their aggregate."""
-    by_seq = {each.step.seq: each for each in live.details}
+    by_seq = {details.step.seq: details for details in live.details}
 
     def write_details(aggregate: LiveAggregate, place: str) -> None:
-        found = by_seq[aggregate.seq]
-        frames = {key: sources[whole].frame for key, whole in found.rows.feeds.items()}
+        step_details = by_seq[aggregate.seq]
+        frames = {key: sources[whole].frame for key, whole in step_details.rows.feeds.items()}
         folder = f"{staging}/details-{aggregate.seq}"
-        with Pipeline(spark, found.rows.plan, frames, staging=folder, as_of=pipeline.as_of) as details:
+        with Pipeline(spark, step_details.rows.plan, frames, staging=folder, as_of=pipeline.as_of) as details:
             (group,) = details.groups()
             (output,) = group.outputs
-            context = RunContext.of(found.rows.plan, pipeline.as_of)
-            columns = {name: quote_identifier(name) for name in found.step.group_by}
-            df = output.df.withColumn(GROUP_COLUMN, F.expr(summary_id_sql(found.step, columns, context)))
-            df.orderBy(*map(quote_identifier, found.rows.order)).write.mode("error").parquet(place)
+            context = RunContext.of(step_details.rows.plan, pipeline.as_of)
+            columns = {name: quote_identifier(name) for name in step_details.step.group_by}
+            df = output.df.withColumn(GROUP_COLUMN, F.expr(summary_id_sql(step_details.step, columns, context)))
+            df.orderBy(*map(quote_identifier, step_details.rows.order)).write.mode("error").parquet(place)
 
-    return LiveWorkbookWriter(tuple(each.aggregate for each in live.details), write_details)
+    return LiveWorkbookWriter(tuple(details.aggregate for details in live.details), write_details)

@@ -104,21 +104,21 @@ def _used_datasources(
     definitions: Definitions, project: Project, resolutions: Iterable[Resolution]
 ) -> tuple[DataSource, ...]:
     """The data sources that reading and writing the project again would ask for."""
-    found = {
+    datasources = {
         location.datasource.id: location.datasource
         for resolution in resolutions
         for location in resolution.locations
         if location.datasource is not None
     }
-    wanted = {
+    written_ids = {
         operation.arguments.destination.datasource_id
         for operation in project.operations
         if isinstance(operation, OutputOperation) and isinstance(operation.arguments.destination, TableDestination)
     }
-    for datasource_id in wanted:
+    for datasource_id in written_ids:
         if (datasource := definitions.datasource(datasource_id)) is not None:
-            found[datasource_id] = datasource
-    return tuple(found[datasource_id] for datasource_id in sorted(found))
+            datasources[datasource_id] = datasource
+    return tuple(datasources[datasource_id] for datasource_id in sorted(datasources))
 
 
 def _refuse_overlaps(plan: Plan, snapshot: RunSnapshot, outputs: tuple[PlannedOutput, ...]) -> None:
@@ -126,8 +126,8 @@ def _refuse_overlaps(plan: Plan, snapshot: RunSnapshot, outputs: tuple[PlannedOu
     sources = {load.key: (load, snapshot.source(load.key).resolution.locations) for load in plan.loads}
     for output in outputs:
         target = output.target
-        read = [(load, each) for load, locations in sources.values() for each in locations]
-        refuse_overlap(target, [each for load, each in read if not _is_earlier_slice(load, each, target)])
+        read = [(load, location) for load, locations in sources.values() for location in locations]
+        refuse_overlap(target, [location for load, location in read if not _is_earlier_slice(load, location, target)])
 
 
 def _is_earlier_slice(load: LoadStep, location: Location, target: Target) -> bool:
@@ -142,13 +142,13 @@ def _file_below(root: Path, file: str | None) -> str | None:
     return path.relative_to(root.resolve()).as_posix() if file and path.is_relative_to(root.resolve()) else None
 
 
-def _draft_notices(transaction: Transaction, found: ProjectVersion, sandbox: str | None) -> list[Notice]:
+def _draft_notices(transaction: Transaction, version: ProjectVersion, sandbox: str | None) -> list[Notice]:
     """Where a draft writes, when that is not where its active version does or when it is."""
-    project_id = found.project.id
+    project_id = version.project.id
     if sandbox is not None:
         hint = f"`daybook activate {project_id}` makes it write to its destinations."
         return [notice("RUN_009", project=project_id, sandbox=sandbox, hint=hint)]
-    if found.is_draft and transaction.projects.get(project_id).active_version is not None:
+    if version.is_draft and transaction.projects.get(project_id).active_version is not None:
         return [notice("RUN_014", project=project_id)]
     return []
 

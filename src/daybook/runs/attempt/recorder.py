@@ -50,8 +50,8 @@ def registered_dataset(planned: PlannedOutput, prepared: PreparedRun, *, as_live
     location = _dataset_location(planned, snapshot.input_table, is_sandboxed=is_sandboxed)
     is_own_path = isinstance(location, PathLocation) and names_one_period(location.path, snapshot.period)
     has_own_period = planned.target.run_period is not None or is_own_path
-    made = plan_registration(prepared.plan, planned.step, location=location, has_own_period=has_own_period)
-    return made.model_copy(update={"id": f"{SANDBOX_PREFIX}{made.id}"}) if is_sandboxed else made
+    dataset = plan_registration(prepared.plan, planned.step, location=location, has_own_period=has_own_period)
+    return dataset.model_copy(update={"id": f"{SANDBOX_PREFIX}{dataset.id}"}) if is_sandboxed else dataset
 
 
 def data_pin(planned: PlannedOutput, commit: Commit) -> RegisteredDataPin | None:
@@ -145,7 +145,9 @@ class RunRecorder:
             transaction.runs.mark_running(self._keeper.lease, now=transaction.now())
             self._load = _find_load(transaction, run_id)
             commits = transaction.outcomes.commits(run_id)
-            outputs = (recorded_output_result(self._prepared.output(each.operation_seq), each) for each in commits)
+            outputs = (
+                recorded_output_result(self._prepared.output(commit.operation_seq), commit) for commit in commits
+            )
             earlier.append(EarlierAttempts(_pins_of(self._load), tuple(outputs)))
 
         self._keeper.fence(mark)
@@ -163,9 +165,11 @@ class RunRecorder:
         """
         with self._store.write() as transaction:
             checked = (self._check(transaction, planned, slices) for planned, slices in written)
-            notices = tuple(notice for found in checked for notice in found)
+            notices = tuple(notice for slice_notices in checked for notice in slice_notices)
             if self._load is None:
-                details = {"pins": {key: [pin_to_json(pin) for pin in each] for key, each in pins.items()}}
+                details = {
+                    "pins": {key: [pin_to_json(pin) for pin in source_pins] for key, source_pins in pins.items()}
+                }
                 self._load = OperationResult(LOAD_SEQ, "load", "load", details=details)
                 transaction.outcomes.record_operations(self._keeper.lease, self._load)
         return notices
@@ -194,7 +198,7 @@ class RunRecorder:
         if snapshot.settings.sandbox is not None:
             return
         require_unlocked(transaction, snapshot.period)
-        replaced = [each.period for each in replaced_slices(transaction, planned.target)]
+        replaced = [slice_.period for slice_ in replaced_slices(transaction, planned.target)]
         if any(period != snapshot.period.identifier for period in replaced):
             calendar = calendar_for(snapshot.project.calendar_id, transaction.stored_definitions())
             for period in filter(None, map(calendar.find, replaced)):
@@ -275,11 +279,11 @@ class RunRecorder:
         if planned.live is None:
             return {}
         live = slice_table(planned.live, planned.target.workspace).identity
-        found: dict[str, Any] = {"live": live, "is_slice": planned.target.run_period is not None}
+        details: dict[str, Any] = {"live": live, "is_slice": planned.target.run_period is not None}
         if output.dataset_id is not None:
             dataset = registered_dataset(planned, self._prepared, as_live=True)
-            found["live_dataset"] = encode_definition("dataset", dataset).body
-        return found
+            details["live_dataset"] = encode_definition("dataset", dataset).body
+        return details
 
     def _record_counts(self, transaction: Transaction, counts: GroupCounts) -> None:
         """The counts of the operations before an output are known once it is written."""

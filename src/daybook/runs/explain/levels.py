@@ -87,8 +87,8 @@ class ExplainedSum:
     @computed_field  # type: ignore[prop-decorator]
     @property
     def is_equal(self) -> bool:
-        known = [each for each in (self.above, self.value, self.rows) if each is not None]
-        return max(known, default=0) - min(known, default=0) <= self.tolerance
+        totals = [total for total in (self.above, self.value, self.rows) if total is not None]
+        return max(totals, default=0) - min(totals, default=0) <= self.tolerance
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,11 +192,11 @@ class Explainer:
         Unless it is strict, columns that are not there are left out.
         """
         run = self._runs.get(question.run_id)
-        wanted = find_operation(run.snapshot, question.operation)
-        step = run.plan.step(wanted.seq)
+        operation = find_operation(run.snapshot, question.operation)
+        step = run.plan.step(operation.seq)
         ids = _group_ids(step, question.keys)
         is_all = bool(ids) or not all(question.keys)
-        keys: RowKeys = () if is_all else [typed_keys(run.plan, step, each) for each in question.keys]
+        keys: RowKeys = () if is_all else [typed_keys(run.plan, step, key_texts) for key_texts in question.keys]
         columns = _known_columns(run.plan, step, columns, is_strict=is_strict)
         if not run.pins:
             raise DaybookError("RUN_027", run_id=run.run_id, status=run.record.status)
@@ -207,24 +207,24 @@ class Explainer:
                 computing = RowsComputation(self._environment, spark, run, staging, limit)
                 if ids:
                     keys = computing.groups_with_ids(step, ids)
-                made, found = computing.rows_and_summary(step, keys, origins, (*columns, *question.above))
+                summary, picked = computing.rows_and_summary(step, keys, origins, (*columns, *question.above))
         finally:
             remove_folder(staging)
-        traced = origins.find(found.rows, computing.frame(origins.load.key), found.stored)
+        traced = origins.find(picked.rows, computing.frame(origins.load.key), picked.stored)
         traced, gaps = self._with_row_ids(traced)
-        values = [{key.column: key.value for key in each} for each in keys]
+        values = [{key.column: key.value for key in row_keys} for row_keys in keys]
         return OperationExplanation(
             run_id=run.run_id,
             project_id=run.snapshot.project.id,
             period=run.snapshot.period.identifier,
             parameters=run.snapshot.parameters,
-            operation=ExplainedOperation(wanted.seq, wanted.id, wanted.name, wanted.type),
+            operation=ExplainedOperation(operation.seq, operation.id, operation.name, operation.type),
             keys=values[0] if len(values) == 1 else {},
-            rows=_shown_rows(found, traced, columns),
-            summary_rows=ShownRows(made.count, made.columns, made.rows) if made else None,
-            leads=_makers_of_rows(run.plan, found.rows, question.keys[0] if len(question.keys) == 1 else {}),
+            rows=_shown_rows(picked, traced, columns),
+            summary_rows=ShownRows(summary.count, summary.columns, summary.rows) if summary else None,
+            leads=_makers_of_rows(run.plan, picked.rows, question.keys[0] if len(question.keys) == 1 else {}),
             groups=tuple(values) if len(values) > 1 else (),
-            sums=tuple(_sums(step, found, made, question.above)),
+            sums=tuple(_sums(step, picked, summary, question.above)),
             group_by=group_columns(step),
             gaps=gaps,
         )
@@ -254,8 +254,8 @@ class Explainer:
                 origin = origins[place]
                 assert origin.next is not None
                 lost += row_id is None
-                asked = None if row_id is None else replace(origin.next, keys={ROW_ID: row_id})
-                followed[place] = replace(origin, next=asked, is_by_content=False)
+                question = None if row_id is None else replace(origin.next, keys={ROW_ID: row_id})
+                followed[place] = replace(origin, next=question, is_by_content=False)
             if lost:
                 gaps.append(ExplanationGap(run_id, seq, DaybookError("RUN_053", seq=seq, run_id=run_id, rows=lost)))
         return tuple(followed), tuple(gaps)
@@ -284,28 +284,28 @@ def _asked_keys(origin: RowOrigin) -> Mapping[str, str | None]:
     return origin.next.keys if origin.next is not None else {}
 
 
-def _shown_rows(found: FoundRows, origins: tuple[RowOrigin, ...], columns: Sequence[str]) -> PickedRows:
+def _shown_rows(picked: FoundRows, origins: tuple[RowOrigin, ...], columns: Sequence[str]) -> PickedRows:
     """What people know rows by comes first; columns that only origins are found by are left out."""
-    known = dict.fromkeys(name for origin in origins for name, value in origin.key.items() if value is not None)
-    usual = [name for name in found.columns if name not in TRACE_COLUMNS]
-    first = [name for name in known if name not in usual]
+    key_names = dict.fromkeys(name for origin in origins for name, value in origin.key.items() if value is not None)
+    usual = [name for name in picked.columns if name not in TRACE_COLUMNS]
+    first = [name for name in key_names if name not in usual]
     names = [*dict.fromkeys((*first, *usual, *columns)), *TRACE_COLUMNS]
-    positions = {row_id: row[POSITION_COLUMN] for row_id, row in found.stored.items() if row.get(POSITION_COLUMN)}
+    positions = {row_id: row[POSITION_COLUMN] for row_id, row in picked.stored.items() if row.get(POSITION_COLUMN)}
     if positions:
         names.append(ROW_POSITION)
-    rows = [{**row, ROW_POSITION: positions.get(row[ROW_ID])} for row in found.rows]
+    rows = [{**row, ROW_POSITION: positions.get(row[ROW_ID])} for row in picked.rows]
     shown = tuple({name: row[name] for name in names} for row in rows)
-    return PickedRows(found.count, tuple(names), shown, origins)
+    return PickedRows(picked.count, tuple(names), shown, origins)
 
 
 def _sums(
-    step: Step, found: FoundRows, made: FoundRows | None, above: Mapping[str, Decimal | int]
+    step: Step, picked: FoundRows, summary: FoundRows | None, above: Mapping[str, Decimal | int]
 ) -> Iterable[ExplainedSum]:
     """Totals that are no sums over rows, such as averages, are compared with the rows above only."""
-    values = made.sums if made else {}
-    for column in dict.fromkeys((*values, *found.sums)):
-        tolerance = _rounding(step, column, made.count if made else 0)
-        yield ExplainedSum(column, above.get(column), values.get(column), found.sums.get(column), tolerance)
+    values = summary.sums if summary else {}
+    for column in dict.fromkeys((*values, *picked.sums)):
+        tolerance = _rounding(step, column, summary.count if summary else 0)
+        yield ExplainedSum(column, above.get(column), values.get(column), picked.sums.get(column), tolerance)
 
 
 def _rounding(step: Step, column: str, groups: int) -> Decimal:
@@ -324,15 +324,15 @@ def _makers_of_rows(
     plan: Plan, rows: Iterable[Row], keys: Mapping[str, str | None]
 ) -> dict[int, dict[str, str | None]]:
     makers = sorted({row["_operation_seq"] for row in rows} - {0})
-    known = {seq: key_columns(plan, plan.step(seq)) for seq in makers}
-    return {seq: {name: text for name, text in keys.items() if name in known[seq]} for seq in makers}
+    columns_by_maker = {seq: key_columns(plan, plan.step(seq)) for seq in makers}
+    return {seq: {name: text for name, text in keys.items() if name in columns_by_maker[seq]} for seq in makers}
 
 
 def _group_ids(step: Step, keys: Iterable[Mapping[str, str | None]]) -> list[str]:
     """The ids of summary rows, where groups are named by them alone."""
-    if not group_columns(step) or any(each.keys() != {ROW_ID} for each in keys):
+    if not group_columns(step) or any(key.keys() != {ROW_ID} for key in keys):
         return []
-    return [each[ROW_ID] or "" for each in keys]
+    return [key[ROW_ID] or "" for key in keys]
 
 
 def _known_columns(plan: Plan, step: Step, columns: Iterable[str], *, is_strict: bool) -> tuple[str, ...]:
@@ -351,10 +351,10 @@ def find_operation(snapshot: RunSnapshot, named: str | None) -> Operation:
     by_seq = {str(operation.seq): operation for operation in operations}
     by_id = {operation.id: operation for operation in operations}
     if named is None:
-        known = ", ".join(f"{operation.seq} ({operation.name})" for operation in operations)
-        raise DaybookError("RUN_028", run_id=snapshot.run_id, hint=f"name one of {known}")
-    if (found := by_id.get(named) or by_seq.get(named)) is not None:
-        return found
+        listed = ", ".join(f"{operation.seq} ({operation.name})" for operation in operations)
+        raise DaybookError("RUN_028", run_id=snapshot.run_id, hint=f"name one of {listed}")
+    if (named_operation := by_id.get(named) or by_seq.get(named)) is not None:
+        return named_operation
     hint = f"its operations are {', '.join(by_seq)}" if named.isdigit() else did_you_mean(named, by_id)
     raise DaybookError("RUN_022", run_id=snapshot.run_id, operation=named, hint=hint)
 
@@ -386,7 +386,7 @@ class ExplanationLevel:
     @property
     def is_equal(self) -> bool:
         """Whether all sums are those of the level above."""
-        return all(each.is_equal for found in self.explanations for each in found.sums)
+        return all(total.is_equal for explanation in self.explanations for total in explanation.sums)
 
 
 @dataclass(frozen=True, slots=True)
@@ -427,34 +427,34 @@ def explain_number(
     while last.depth < most and (questions := _next_questions(last.explanations)):
         last = _answer(explainer, questions, last.depth + 1, limit, columns)
         levels.append(last)
-    _refuse_unknown(columns, (first, *(each for level in levels for each in level.explanations)))
+    _refuse_unknown(columns, (first, *(explanation for level in levels for explanation in level.explanations)))
     is_complete = (depth is None and not is_named) or not _next_questions(last.explanations)
     return NumberExplanation(first, tuple(levels), is_complete)
 
 
 def _refuse_unknown(columns: Iterable[str], explanations: Iterable[OperationExplanation]) -> None:
     """A column may be there on some levels only, but must be on one."""
-    shown = {name for found in explanations for name in found.rows.columns}
+    shown = {name for explanation in explanations for name in explanation.rows.columns}
     for name in columns:
         if COLUMN_SYNONYMS.get(name, name) not in shown:
             raise DaybookError("RUN_045", column=name, hint=did_you_mean(name, shown))
 
 
-def _first_group(question: RowsQuestion, found: OperationExplanation) -> RowsQuestion | None:
+def _first_group(question: RowsQuestion, explanation: OperationExplanation) -> RowsQuestion | None:
     """The first of several groups that a question names."""
-    made = found.summary_rows
-    if made is None or made.count <= 1:
+    summary = explanation.summary_rows
+    if summary is None or summary.count <= 1:
         return None
-    names = [name for name in found.group_by if name in made.columns]
-    keys = {name: key_text(made.rows[0][name]) for name in names}
+    names = [name for name in explanation.group_by if name in summary.columns]
+    keys = {name: key_text(summary.rows[0][name]) for name in names}
     return RowsQuestion(question.run_id, question.operation, (keys,))
 
 
 def _next_questions(explanations: Iterable[OperationExplanation]) -> list[RowsQuestion]:
     """One question for all rows that an operation made."""
     followed: dict[tuple[str, int], list[RowOrigin]] = {}
-    for found in explanations:
-        for origin in found.rows.origins:
+    for explanation in explanations:
+        for origin in explanation.rows.origins:
             if origin.next is not None:
                 followed.setdefault((origin.next.run_id, origin.next.seq), []).append(origin)
     questions: list[RowsQuestion] = []
@@ -467,13 +467,13 @@ def _next_questions(explanations: Iterable[OperationExplanation]) -> list[RowsQu
 def _amounts_above(origins: Sequence[RowOrigin]) -> dict[str, Decimal | int]:
     """What the rows above sum up to, for columns that all of them have; NULL adds nothing."""
     common = [name for name in origins[0].values if all(name in origin.values for origin in origins)]
-    found: dict[str, Decimal | int] = {}
+    amounts: dict[str, Decimal | int] = {}
     with localcontext() as context:
         context.prec = _SUM_DIGITS
         for name in common:
-            given = [origin.values[name] for origin in origins]
-            found[name] = sum((value for value in given if value is not None), start=0)
-    return found
+            values = [origin.values[name] for origin in origins]
+            amounts[name] = sum((value for value in values if value is not None), start=0)
+    return amounts
 
 
 def _answer(
@@ -491,7 +491,7 @@ def _answer(
         # At the same time: Spark is idle for a good part of each.
         tagged = carry_tags(explainer.session, answer)
         with ThreadPoolExecutor(_QUESTIONS_AT_ONCE, thread_name_prefix="daybook-level") as pool:
-            answers = [wait_for(each) for each in [pool.submit(tagged, question) for question in questions]]
-    found = tuple(each for each in answers if isinstance(each, OperationExplanation))
-    gaps = tuple(each for each in answers if isinstance(each, ExplanationGap))
-    return ExplanationLevel(depth, found, gaps)
+            answers = [wait_for(pending) for pending in [pool.submit(tagged, question) for question in questions]]
+    explanations = tuple(result for result in answers if isinstance(result, OperationExplanation))
+    gaps = tuple(result for result in answers if isinstance(result, ExplanationGap))
+    return ExplanationLevel(depth, explanations, gaps)

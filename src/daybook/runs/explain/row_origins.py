@@ -70,16 +70,16 @@ class RestoredRun:
 
     def read(self, environment: RunEnvironment, spark: SparkSession, keys: Iterable[str]) -> Mapping[str, ReadSource]:
         """The data that the run read for these loads; RUN_012 when it is gone."""
-        wanted = set(keys)
+        load_keys = set(keys)
         with self._reading:
-            loads = [load for load in self.plan.loads if load.key in wanted and load.key not in self._sources]
+            loads = [load for load in self.plan.loads if load.key in load_keys and load.key not in self._sources]
             try:
-                found = read_sources(
+                sources = read_sources(
                     spark, loads, self.snapshot, environment.landing(self.run_id), environment.root, pinned=self.pins
                 )
             except DaybookError as error:
                 raise DaybookError("RUN_012", run_id=self.run_id, causes=flatten(error)) from error
-            self._sources.update(found)
+            self._sources.update(sources)
             return self._sources
 
 
@@ -144,7 +144,7 @@ class RestoredRuns:
     def writers(self, run: RestoredRun, load_key: str) -> dict[str | None, str]:
         """The runs that wrote what a run read, by the period of the slice; None where it is no slice."""
         source = run.snapshot.source(load_key)
-        found: dict[str | None, str] = {}
+        run_ids: dict[str | None, str] = {}
         if not source.slices or run.plan.load(load_key).temporal_mode in (None, "snapshot"):
             with self.environment.store.read() as transaction:
                 for location in source.resolution.locations:
@@ -152,10 +152,10 @@ class RestoredRuns:
                     written = transaction.outcomes.writers(
                         location.label, before=run.record.created_at, version=location.version
                     )
-                    found |= {period if own is None else own: run_id for period, run_id in written.items()}
+                    run_ids |= {period if own is None else own: run_id for period, run_id in written.items()}
         for period, run_id in source.slices.items():
-            found[period] = run_id
-        return found
+            run_ids[period] = run_id
+        return run_ids
 
     def written_output(self, run_id: str, reader: RestoredRun, load_key: str) -> WrittenOutput | None:
         """What a run wrote where another one read; None when the run is no longer kept."""
@@ -231,8 +231,8 @@ def _unknown_column_error(plan: Plan, step: Step, name: str) -> DaybookError:
 
 
 def _parse_value(text: str | None, column_type: ColumnType) -> Value:
-    found: Value = parse_texts(pa.array([text], pa.string()), column_type)[0].as_py()
-    return found
+    value: Value = parse_texts(pa.array([text], pa.string()), column_type)[0].as_py()
+    return value
 
 
 def key_text(value: Any) -> str | None:
@@ -295,8 +295,8 @@ class RowOrigins:
     def _written_key(self) -> tuple[str, ...]:
         """By the run of the last slice: a table has one owner."""
         for run_id in reversed(self._writers.values()):
-            if (found := self._runs.written_output(run_id, self._run, self.load.key)) is not None:
-                return found.row_key
+            if (output := self._runs.written_output(run_id, self._run, self.load.key)) is not None:
+                return output.row_key
         return ()
 
     @property
@@ -339,21 +339,21 @@ class RowOrigins:
             # A group is known by its id where its values were changed since.
             names = (ROW_ID,) if changed.intersection(grouped) else grouped
             key = {name: row[name] for name in grouped}
-            asked = self._question(self._run, maker, {name: row[name] for name in names})
-            return RowOrigin(key, None, asked, _totals(self._run.plan, row, maker, changed))
+            question = self._question(self._run, maker, {name: row[name] for name in names})
+            return RowOrigin(key, None, question, _totals(self._run.plan, row, maker, changed))
         assert isinstance(maker, AppendStep)
         arrived = {source: name for name, source in maker.carried.items() if name not in changed}
         load = self._run.plan.load(maker.load_key)
         # People know the row by what it has here. Rows of the source may be alike in all of it.
         key = {arrived[source]: row[arrived[source]] for source in _source_key(load, arrived)}
-        asked = self._question(self._run, maker, {ROW_ID: row[ROW_ID]})
+        question = self._question(self._run, maker, {ROW_ID: row[ROW_ID]})
         not_summed = changed | columns_not_summed(self._run.plan, self._step.seq, maker.seq)
         amounts = {
             source: row[name]
             for name, source in maker.carried.items()
             if name not in not_summed and maker.schema[name] == load.types.get(source) and is_exact(maker.schema[name])
         }
-        return RowOrigin(key, None, asked, amounts)
+        return RowOrigin(key, None, question, amounts)
 
     def _loaded_row(self, row: Row, stored: Row | None, frame: SourceFrame) -> RowOrigin:
         key = {name: row[name] for name in self.key_columns}
@@ -361,7 +361,7 @@ class RowOrigins:
         writer = self._writer(stored)
         if writer is None:
             return origin
-        found = stored or row
+        written_row = stored or row
         maker_seq = stored.get("_operation_seq") if stored else row.get(ORIGIN_SEQ)
         # A view may have given the working row another period.
         named = {*self.load.types, "_period"} if stored else {*self.load.types}
@@ -369,13 +369,15 @@ class RowOrigins:
         for maker in writer.makers:
             changed = columns_assigned(writer.run.plan, maker.seq, writer.step.seq)
             if maker.seq == maker_seq and names.issuperset(maker.group_by) and not changed.intersection(maker.group_by):
-                asked = self._question(writer.run, maker, {name: found[name] for name in maker.group_by})
-                totals = _totals(writer.run.plan, found, maker, changed)
+                question = self._question(writer.run, maker, {name: written_row[name] for name in maker.group_by})
+                totals = _totals(writer.run.plan, written_row, maker, changed)
                 amounts = {name: value for name, value in totals.items() if name in names}
-                return RowOrigin(key, self.load.dataset_id, asked, amounts)
+                return RowOrigin(key, self.load.dataset_id, question, amounts)
         types = {name: type_ for name, type_ in self.load.types.items() if name in writer.step.columns}
         not_summed = {*writer.columns_not_summed, *self.load.version.dataset.natural_key_columns}
-        amounts = {name: found[name] for name, type_ in types.items() if is_exact(type_) and name not in not_summed}
+        amounts = {
+            name: written_row[name] for name, type_ in types.items() if is_exact(type_) and name not in not_summed
+        }
         group_key = writer.unique_key
         has_id = ROW_ID in frame.carried
         names_row: tuple[str, ...]
@@ -386,9 +388,9 @@ class RowOrigins:
         else:
             # A float may be read as another than was written.
             names_row = tuple(name for name, type_ in types.items() if not isinstance(type_, FloatType))
-        asked = self._question(writer.run, writer.step, {name: found[name] for name in names_row})
+        question = self._question(writer.run, writer.step, {name: written_row[name] for name in names_row})
         is_by_content = not has_id and names_row != group_key
-        return RowOrigin(key, self.load.dataset_id, asked, amounts, is_by_content)
+        return RowOrigin(key, self.load.dataset_id, question, amounts, is_by_content)
 
     def _writer(self, stored: Row | None) -> WrittenOutput | None:
         if stored is None:

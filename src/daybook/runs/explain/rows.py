@@ -95,20 +95,20 @@ class RowsComputation:
         if not isinstance(step, AggregateStep | AppendStep) or not step.group_by:
             return None, self._picked_rows(step, keys, origins, columns)
         if self._is_one_group(step, keys):
-            found = self._picked_rows(step, keys, origins, columns, is_summarized=True)
-            if found.summary is not None or not found.count:
-                return found.summary or _no_summary(self._run.plan, step), found
-        made = self._cut(step, summary_rows(self._run.plan, step, keys))
-        assert made is not None
+            group_rows = self._picked_rows(step, keys, origins, columns, is_summarized=True)
+            if group_rows.summary is not None or not group_rows.count:
+                return group_rows.summary or _no_summary(self._run.plan, step), group_rows
+        summary_cut = self._cut(step, summary_rows(self._run.plan, step, keys))
+        assert summary_cut is not None
         picked = self._picked_cut(step, keys, origins, columns)
         # Both read from the same frames.
-        self._run.read(self._environment, self._spark, {*made.feeds.values(), *picked.feeds.values()})
+        self._run.read(self._environment, self._spark, {*summary_cut.feeds.values(), *picked.feeds.values()})
         # At the same time: Spark is idle for a good part of each.
         with ThreadPoolExecutor(1, thread_name_prefix="daybook-explain") as pool:
             totals = {name: quote_identifier(name) for name in summed_totals(self._run.plan, step)}
-            summing = pool.submit(carry_tags(self._spark, self._collect), step, made, totals)
-            found = self._picked_rows(step, keys, origins, columns)
-            return wait_for(summing), found
+            summing = pool.submit(carry_tags(self._spark, self._collect), step, summary_cut, totals)
+            group_rows = self._picked_rows(step, keys, origins, columns)
+            return wait_for(summing), group_rows
 
     def ids_by_content(self, step: OutputStep, keys: RowKeys) -> dict[tuple[str | None, ...], list[str]]:
         """The ids of the rows of an output that have these values, computed again, by the texts of the values.
@@ -119,8 +119,8 @@ class RowsComputation:
         types = {key.column: key.type for key in keys[0]}
         cut = picked_rows(self._run.plan, step, keys, names)
         cut = pruned(cut) if self._is_checked(step) else cut
-        wanted = Counter(tuple(key_text(key.value) for key in row) for row in keys)
-        most = max(wanted.values()) + 1
+        key_counts = Counter(tuple(key_text(key.value) for key in row) for row in keys)
+        most = max(key_counts.values()) + 1
         with self._pipeline(step, cut) as pipeline:
             (group,) = pipeline.groups()
             (output,) = group.outputs
@@ -182,8 +182,8 @@ class RowsComputation:
         else:
             exact = (name for name in columns if name in seen and is_exact(seen[name]))
             added = {name: quote_identifier(name) for name in exact if name not in self._columns_not_summed(step)}
-        found = self._collect(step, cut, added, origins, is_summarized=is_summarized, made_ids=made_ids)
-        return replace(found, columns=tuple(usual.output.columns))
+        picked = self._collect(step, cut, added, origins, is_summarized=is_summarized, made_ids=made_ids)
+        return replace(picked, columns=tuple(usual.output.columns))
 
     def _columns_not_summed(self, step: Step) -> frozenset[str]:
         plan = self._run.plan
@@ -207,8 +207,8 @@ class RowsComputation:
             (output,) = group.outputs
             names = {name: f"{_SUMMAND_PREFIX}{number}" for number, name in enumerate(added)}
             values = {
-                names[name]: each if isinstance(each, str) else pipeline.context.sql(each)
-                for name, each in added.items()
+                names[name]: summand if isinstance(summand, str) else pipeline.context.sql(summand)
+                for name, summand in added.items()
             }
             rows_of_step = output.df
             if made_ids:
@@ -226,15 +226,15 @@ class RowsComputation:
                 count = len(rows)
                 sums = {name: _sum(row[column] for row in rows) for name, column in names.items()}
             else:
-                found = totals.compute()
-                count, sums = found[_COUNT], {name: found[column] or 0 for name, column in names.items()}
+                computed = totals.compute()
+                count, sums = computed[_COUNT], {name: computed[column] or 0 for name, column in names.items()}
             if is_counting:
                 group.verify()
             shown = tuple({name: row[name] for name in output.step.columns} for row in rows[: self._limit])
             load = self._run.plan.load(cut.feeds[INPUT_KEY])
             stored = self._stored_rows(pipeline, load, self.frame(load.key), shown, origins)
-            made = summary.found(totals.observed, rows[0], count) if summary and rows else None
-        return FoundRows(tuple(output.step.columns), shown, count, sums, stored, made)
+            group_summary = summary.found(totals.observed, rows[0], count) if summary and rows else None
+        return FoundRows(tuple(output.step.columns), shown, count, sums, stored, group_summary)
 
     @contextmanager
     def _pipeline(self, step: Step, cut: PartialPlan) -> Iterator[Pipeline]:
@@ -255,8 +255,8 @@ class RowsComputation:
             return {}
         types = {name: type_ for name, type_ in carried_types().items() if name in frame.carried}
         positions = {POSITION_COLUMN: STRING} if frame.has_positions else {}
-        found = stored_rows(frame, load, pipeline.context, ids)
-        rows = _collect_rows(found, {LOADED_ID_COLUMN: STRING, **types, **load.types, **positions})
+        df = stored_rows(frame, load, pipeline.context, ids)
+        rows = _collect_rows(df, {LOADED_ID_COLUMN: STRING, **types, **load.types, **positions})
         return {row[LOADED_ID_COLUMN]: row for row in rows}
 
 
@@ -291,10 +291,10 @@ class GroupSummary:
         if not observed:
             return None
         step = self._step
-        made = {value.column: self._value(value, observed) for value in step.aggregations}
+        aggregates = {value.column: self._value(value, observed) for value in step.aggregations}
         group = {name: row[name] for name in step.group_by}
-        summary = {**group, **made, rows_column(step): count, ROW_ID: observed[_SUMMARY_PREFIX]}
-        sums = {name: made[name] or 0 for name in self._totals}
+        summary = {**group, **aggregates, rows_column(step): count, ROW_ID: observed[_SUMMARY_PREFIX]}
+        sums = {name: aggregates[name] or 0 for name in self._totals}
         return FoundRows(tuple(summary), (summary,), 1, sums)
 
     def _sql(self, value: ComputedColumn) -> str:
@@ -304,10 +304,14 @@ class GroupSummary:
         return f"{function}({sql})" if function else sql
 
     def _value(self, value: ComputedColumn, observed: Mapping[str, Any]) -> Any:
-        found = observed[self._columns[value.column]]
+        observation = observed[self._columns[value.column]]
         if value.type == TIMESTAMP:
-            return _utc_time(found)
-        return _EPOCH.date() + datetime.timedelta(days=found) if value.type == DATE and found is not None else found
+            return _utc_time(observation)
+        return (
+            _EPOCH.date() + datetime.timedelta(days=observation)
+            if value.type == DATE and observation is not None
+            else observation
+        )
 
 
 def _no_summary(plan: Plan, step: AggregateStep | AppendStep) -> FoundRows:
@@ -344,9 +348,9 @@ class RowTotals:
 
     def compute(self) -> Mapping[str, Any]:
         """After all rows of the frame were looked at."""
-        found = {name: self.observed.get(name) for name in (_COUNT, *self._columns)}
-        if None not in found.values():
-            return found
+        totals = {name: self.observed.get(name) for name in (_COUNT, *self._columns)}
+        if None not in totals.values():
+            return totals
         sums = [F.sum(column).alias(column) for column in self._columns]
         (row,) = self._df.agg(F.count("*").alias(_COUNT), *sums).collect()
         return row.asDict()

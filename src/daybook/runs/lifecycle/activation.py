@@ -189,8 +189,8 @@ def deactivate(store: MetadataStore, project_id: str, *, now: datetime.datetime)
 
 
 def _registered_ids(project: Project) -> list[str]:
-    outputs = (each for each in project.operations if isinstance(each, OutputOperation))
-    return [name for each in outputs if (name := each.arguments.registered_id) is not None]
+    outputs = (operation for operation in project.operations if isinstance(operation, OutputOperation))
+    return [name for output in outputs if (name := output.arguments.registered_id) is not None]
 
 
 def _with_input_version(project: Project, version: int | None, definitions: Definitions) -> Project:
