@@ -47,8 +47,8 @@ class NamedDeclaration(Declaration):
         if not isinstance(data, dict):
             return data
         id_, name = data.get("id"), data.get("name")
-        if id_ is None and isinstance(name, str) and (made := slug(name)):
-            return {**data, "id": made}
+        if id_ is None and isinstance(name, str) and (slug_of_name := slug(name)):
+            return {**data, "id": slug_of_name}
         if name is None and isinstance(id_, str):
             return {**data, "name": id_}
         return data
@@ -83,7 +83,7 @@ def validated_by(*checks: Callable[[T], Iterable[Violation]]) -> AfterValidator:
     """A validator that runs every check on a value and reports all they find."""
 
     def validate(value: T) -> T:
-        raise_violations(found for check in checks for found in check(value))
+        raise_violations(finding for check in checks for finding in check(value))
         return value
 
     return AfterValidator(validate)
@@ -91,9 +91,9 @@ def validated_by(*checks: Callable[[T], Iterable[Violation]]) -> AfterValidator:
 
 def raise_violations(findings: Iterable[Violation]) -> None:
     """Fail validation with findings, if there are any."""
-    found = tuple(findings)
-    if found:
-        context: dict[str, Any] = {"codes": ", ".join(one.code for one in found), VIOLATIONS: found}
+    violations = tuple(findings)
+    if violations:
+        context: dict[str, Any] = {"codes": ", ".join(item.code for item in violations), VIOLATIONS: violations}
         raise PydanticCustomError(VIOLATIONS, "breaks {codes}", context)
 
 

@@ -91,7 +91,7 @@ class RegisteredDataPin:
 
     def at(self, uri: str) -> TableVersion | None:
         """The version of one of the tables."""
-        return next((each.version for each in (self, *self.others) if each.uri == uri), None)
+        return next((pin.version for pin in (self, *self.others) if pin.uri == uri), None)
 
 
 @dataclass(frozen=True, slots=True)

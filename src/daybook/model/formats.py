@@ -220,7 +220,7 @@ def formats_by_extension() -> dict[str, str]:
 
 def _check_file_format(name: str) -> str:
     if name not in file_formats():
-        expected = ", ".join(f"'{known}'" for known in file_formats())
+        expected = ", ".join(f"'{format_name}'" for format_name in file_formats())
         raise PydanticKnownError("literal_error", {"expected": expected})
     return name
 
@@ -234,11 +234,11 @@ FileFormat = Annotated[str, AfterValidator(_check_file_format), Field(json_schem
 
 def option_violations(format_: str, given: Mapping[str, Any], *, is_output: bool = False) -> Iterator[Violation]:
     """Options the format does not have, and values that cannot be used."""
-    known = {option.name: option for option in FORMATS[format_].options}
+    options = {option.name: option for option in FORMATS[format_].options}
     for name, value in given.items():
-        option = known.get(name)
+        option = options.get(name)
         if option is None:
-            yield violation("IO_011", name, hint=_suggest_option(name, known), format=format_, option=name)
+            yield violation("IO_011", name, hint=_suggest_option(name, options), format=format_, option=name)
         elif not option.accepts(value):
             hint = f"{name} takes {_describe_option(option)}"
             yield violation("IO_011", name, hint=hint, format=format_, option=f"{name}: {value!r}")
@@ -263,8 +263,8 @@ def _value_schema(option: FormatOption) -> dict[str, Any]:
     described: dict[str, Any] = {"description": option.meaning, "default": option.default}
     match option.kind:
         case "one character":
-            one: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 1}
-            return {**described, **({"anyOf": [one, {"type": "null"}]} if option.default is None else one)}
+            character: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 1}
+            return {**described, **({"anyOf": [character, {"type": "null"}]} if option.default is None else character)}
         case "text" | "encoding" | "sheet name":
             return {**described, "type": "string"}
         case "one of":
@@ -275,12 +275,12 @@ def _value_schema(option: FormatOption) -> dict[str, Any]:
             return {**described, "type": "integer", "minimum": 1}
 
 
-def _suggest_option(name: str, known: Mapping[str, FormatOption]) -> str | None:
+def _suggest_option(name: str, options: Mapping[str, FormatOption]) -> str | None:
     folded = name.casefold()
-    for option in known.values():
+    for option in options.values():
         if folded in option.elsewhere:
             return f"did you mean {option.name}?"
-    return did_you_mean(name, known)
+    return did_you_mean(name, options)
 
 
 def _describe_option(option: FormatOption) -> str:
@@ -303,7 +303,7 @@ def _codec_name(name: str) -> str | None:
     """What Python calls an encoding of text."""
     try:
         "a".encode(name)
-        found = codecs.lookup(name).name
+        codec_name = codecs.lookup(name).name
     except (LookupError, ValueError):
         return None
-    return None if found.replace("_", "-") in _NO_FILE_ENCODINGS else found
+    return None if codec_name.replace("_", "-") in _NO_FILE_ENCODINGS else codec_name

@@ -149,10 +149,10 @@ def require_one_destination(value: Any) -> Any:
 
 
 def check_accepted(codes: Sequence[str]) -> Iterator[Violation]:
-    known = [code for code, entry in CODES.items() if entry.is_acceptable]
+    acceptable = [code for code, entry in CODES.items() if entry.is_acceptable]
     for index, code in enumerate(codes):
-        if code not in known:
-            yield violation("PROJECT_045", index, hint=did_you_mean(code, known), warning=code)
+        if code not in acceptable:
+            yield violation("PROJECT_045", index, hint=did_you_mean(code, acceptable), warning=code)
 
 
 def require_no_arguments(value: Any) -> Any:

@@ -84,11 +84,11 @@ def given_values(project_id: str, declared: Mapping[str, Parameter], given: Mapp
 
 
 def _read_given(
-    project_id: str, declared: Mapping[str, Parameter], given: Mapping[str, Any]
+    project_id: str, declared: Mapping[str, Parameter], written: Mapping[str, Any]
 ) -> tuple[dict[str, Value], list[DaybookError]]:
     values: dict[str, Value] = {}
     errors: list[DaybookError] = []
-    for name, value in given.items():
+    for name, value in written.items():
         parameter = declared.get(name)
         if parameter is None:
             errors.append(_unknown_error(project_id, name, declared))
@@ -121,14 +121,14 @@ def parse_settings(words: Iterable[str], form: str = "NAME=VALUE", *, option: st
 
 def by_project(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Values by PROJECT.NAME, as a build is given them, for each project; the name is what follows the last dot."""
-    found: dict[str, dict[str, Any]] = {}
+    values_by_project: dict[str, dict[str, Any]] = {}
     for written, value in settings.items():
         project_id, dot, name = written.rpartition(".")
         if not dot or not project_id:
             reason = "a build also needs the project"
             raise DaybookError("RUN_050", text=written, reason=reason, option="--set")
-        found.setdefault(project_id, {})[name] = value
-    return found
+        values_by_project.setdefault(project_id, {})[name] = value
+    return values_by_project
 
 
 def _unknown_error(project_id: str, name: str, declared: Mapping[str, Parameter]) -> DaybookError:
@@ -176,34 +176,34 @@ def read_value(given: object, type_: ColumnType) -> Value:
             assert_never(type_)
 
 
-def _read_text(given: object) -> str:
-    if not isinstance(given, str):
+def _read_text(text: object) -> str:
+    if not isinstance(text, str):
         raise ValueError("put text in quotes")
     try:
-        given.encode("utf-8")
+        text.encode("utf-8")
     except UnicodeEncodeError:
         raise ValueError("it is not valid Unicode") from None
-    return given
+    return text
 
 
-def _read_integer(given: object) -> int:
-    if isinstance(given, str) and _WHOLE_NUMBER.fullmatch(given):
-        given = int(given)
-    if not isinstance(given, int) or isinstance(given, bool):
+def _read_integer(value: object) -> int:
+    if isinstance(value, str) and _WHOLE_NUMBER.fullmatch(value):
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool):
         raise ValueError("write a whole number such as 250")
-    if not -(2**_INTEGER_BITS) <= given < 2**_INTEGER_BITS:
+    if not -(2**_INTEGER_BITS) <= value < 2**_INTEGER_BITS:
         raise ValueError("an integer has 64 bits")
-    return given
+    return value
 
 
-def _read_decimal(given: object, type_: DecimalType) -> Decimal:
-    if isinstance(given, float):
+def _read_decimal(value: object, type_: DecimalType) -> Decimal:
+    if isinstance(value, float):
         raise ValueError("a float is not exact: give a Decimal or a text")
-    if isinstance(given, str) and _NUMBER.fullmatch(given):
-        given = Decimal(given)
-    if not isinstance(given, int | Decimal) or isinstance(given, bool):
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        value = Decimal(value)
+    if not isinstance(value, int | Decimal) or isinstance(value, bool):
         raise ValueError("write a number such as 250 or 99.95")
-    number = Decimal(given)
+    number = Decimal(value)
     if not number.is_finite():
         raise ValueError("write a number such as 250 or 99.95")
     _, digits, exponent = number.as_tuple()
@@ -219,36 +219,36 @@ def _read_decimal(given: object, type_: DecimalType) -> Decimal:
     return number
 
 
-def _read_float(given: object) -> float:
-    if isinstance(given, str) and _FLOAT.fullmatch(given):
-        given = float(given)
-    if isinstance(given, bool) or not isinstance(given, int | float | Decimal):
+def _read_float(value: object) -> float:
+    if isinstance(value, str) and _FLOAT.fullmatch(value):
+        value = float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise ValueError("write a number such as 0.5")
-    number = float(given)
+    number = float(value)
     if number != number or number in (float("inf"), float("-inf")):
         raise ValueError("write a number such as 0.5")
     return number
 
 
-def _read_date(given: object) -> datetime.date:
-    if isinstance(given, datetime.date) and not isinstance(given, datetime.datetime):
-        return given
+def _read_date(value: object) -> datetime.date:
+    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+        return value
     try:
-        if isinstance(given, str) and _DATE.fullmatch(given):
-            return datetime.date.fromisoformat(given)
+        if isinstance(value, str) and _DATE.fullmatch(value):
+            return datetime.date.fromisoformat(value)
     except ValueError:
         raise ValueError("there is no such day") from None
     raise ValueError("write a date such as 2026-01-31")
 
 
-def _read_timestamp(given: object) -> datetime.datetime:
+def _read_timestamp(value: object) -> datetime.datetime:
     """Without a time zone it is UTC."""
     try:
-        if isinstance(given, str) and _TIMESTAMP.fullmatch(given):
-            given = datetime.datetime.fromisoformat(given)
+        if isinstance(value, str) and _TIMESTAMP.fullmatch(value):
+            value = datetime.datetime.fromisoformat(value)
     except ValueError:
         raise ValueError("there is no such time") from None
-    if not isinstance(given, datetime.datetime):
+    if not isinstance(value, datetime.datetime):
         raise ValueError("write a timestamp such as 2026-01-31T12:00:00Z")
-    aware = given if given.tzinfo is not None else given.replace(tzinfo=datetime.UTC)
+    aware = value if value.tzinfo is not None else value.replace(tzinfo=datetime.UTC)
     return aware.astimezone(datetime.UTC)

@@ -106,11 +106,16 @@ def _computed_columns(operation: Operation) -> tuple[tuple[str, ...], Sequence[A
 def _check_consistent_types(operations: tuple[Operation, ...]) -> Iterator[Violation]:
     """Checks that a column has one type in all operations."""
     first_by_column: dict[str, DeclaredColumnType] = {}
-    for given in declared_column_types(operations):
-        first = first_by_column.setdefault(given.column, given)
-        if first.type != given.type:
+    for declared in declared_column_types(operations):
+        first = first_by_column.setdefault(declared.column, declared)
+        if first.type != declared.type:
             yield violation(
-                "PROJECT_013", *given.path, column=given.column, type=given.type, first=first.type, seq=first.seq
+                "PROJECT_013",
+                *declared.path,
+                column=declared.column,
+                type=declared.type,
+                first=first.type,
+                seq=first.seq,
             )
 
 

@@ -80,15 +80,15 @@ def mask_address(address: str) -> str:
     """The address without password and parameters; its scheme alone when it cannot be taken apart."""
     if (oracle := _ORACLE.fullmatch(address)) is not None:
         return f"{oracle['scheme']}@{oracle['place']}{_hidden_rest(oracle)}"
-    if (found := _ADDRESS.fullmatch(address)) is not None:
-        user = f"{found['user']}@" if found["user"] else ""
-        return f"{found['scheme']}//{user}{found['hosts'] or ''}{found['path']}{_hidden_rest(found)}"
+    if (parts := _ADDRESS.fullmatch(address)) is not None:
+        user = f"{parts['user']}@" if parts["user"] else ""
+        return f"{parts['scheme']}//{user}{parts['hosts'] or ''}{parts['path']}{_hidden_rest(parts)}"
     beginning = _BEGINNING.match(address)
     return f"{beginning[0] if beginning else ''}{HIDDEN}"
 
 
-def _hidden_rest(found: re.Match[str]) -> str:
-    rest: str | None = found["rest"]
+def _hidden_rest(parts: re.Match[str]) -> str:
+    rest: str | None = parts["rest"]
     return f"{rest[0]}{HIDDEN}" if rest else ""
 
 

@@ -107,7 +107,7 @@ def json_schemas() -> dict[str, dict[str, Any]]:
     bodies, shared = TypeAdapter.json_schemas([(kind, "validation", MODEL_ADAPTERS[kind]) for kind in DEFINITION_KINDS])
     definitions = shared.get("$defs", {})
     documents = {kind: _document_schema(kind, bodies[kind, "validation"]) for kind in DEFINITION_KINDS}
-    found = {
+    schemas = {
         f"{kind}.schema.json": {
             "$schema": JSON_SCHEMA_DIALECT,
             **document,
@@ -115,7 +115,7 @@ def json_schemas() -> dict[str, dict[str, Any]]:
         }
         for kind, document in documents.items()
     }
-    found["definition.schema.json"] = {
+    schemas["definition.schema.json"] = {
         "$schema": JSON_SCHEMA_DIALECT,
         "title": "Daybook definition",
         "description": "A document with one definition.",
@@ -124,8 +124,8 @@ def json_schemas() -> dict[str, dict[str, Any]]:
     }
     workspace = TypeAdapter(WorkspaceSettings).json_schema()
     description = "daybook.yaml: the settings of a workspace."
-    found["workspace.schema.json"] = {"$schema": JSON_SCHEMA_DIALECT, **workspace, "description": description}
-    return found
+    schemas["workspace.schema.json"] = {"$schema": JSON_SCHEMA_DIALECT, **workspace, "description": description}
+    return schemas
 
 
 def write_schemas(folder: Path) -> list[Path]:
@@ -224,7 +224,9 @@ def structural_content(kind: DefinitionKind, content: dict[str, Any]) -> dict[st
             for operation in bare["operations"]
         ]
         if "parameters" in bare:
-            bare["parameters"] = {name: _without_descriptions(each) for name, each in bare["parameters"].items()}
+            bare["parameters"] = {
+                name: _without_descriptions(parameter) for name, parameter in bare["parameters"].items()
+            }
     return bare
 
 

@@ -212,8 +212,8 @@ class SourceMap:
     @cached_property
     def _line_starts(self) -> list[int]:
         starts = [0]
-        while found := self.text.find("\n", starts[-1]) + 1:
-            starts.append(found)
+        while start := self.text.find("\n", starts[-1]) + 1:
+            starts.append(start)
         return starts
 
     def _line_and_column(self, index: int) -> tuple[int, int]:

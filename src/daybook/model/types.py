@@ -143,15 +143,15 @@ def parse_columns(text: str) -> dict[str, ColumnType]:
     columns: dict[str, ColumnType] = {}
     position = 0
     while text[position:].strip():
-        found = _COLUMN_PATTERN.match(text, position)
-        if found is None:
+        match_ = _COLUMN_PATTERN.match(text, position)
+        if match_ is None:
             raise DaybookError("EXPR_060", span=Span(text, position, len(text)))
-        name = found["quoted"] or found["plain"]
+        name = match_["quoted"] or match_["plain"]
         try:
-            columns[name] = parse_type(found["type"].replace(" ", ""))
+            columns[name] = parse_type(match_["type"].replace(" ", ""))
         except ValueError as error:
-            raise DaybookError("EXPR_061", span=Span(text, *found.span("type")), reason=str(error)) from None
-        position = found.end()
+            raise DaybookError("EXPR_061", span=Span(text, *match_.span("type")), reason=str(error)) from None
+        position = match_.end()
     return columns
 
 
