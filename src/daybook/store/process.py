@@ -51,7 +51,7 @@ def start_time(pid: int) -> str | None:
     """When a process started, in the system's own words; None when there is none."""
     if Path("/proc/self/stat").exists():
         return _proc_start_time(pid)
-    asked = subprocess.run(
+    process = subprocess.run(
         ["ps", "-o", "stat=,lstart=", "-p", str(pid)],
         capture_output=True,
         text=True,
@@ -60,7 +60,7 @@ def start_time(pid: int) -> str | None:
         # The time is written in the words of the locale otherwise.
         env={**os.environ, "LC_ALL": "C", "TZ": "UTC"},
     )
-    answer = asked.stdout.strip()
+    answer = process.stdout.strip()
     state, _, started = answer.partition(" ")
     return None if not answer or state.startswith("Z") else started.strip()
 
@@ -102,8 +102,8 @@ def _host_id() -> str:
 def _boot_time() -> str:
     if platform.system() != "Darwin":
         return ""
-    asked = subprocess.run(["sysctl", "-n", "kern.boottime"], capture_output=True, text=True, check=False, timeout=10)
-    return asked.stdout.strip()
+    process = subprocess.run(["sysctl", "-n", "kern.boottime"], capture_output=True, text=True, check=False, timeout=10)
+    return process.stdout.strip()
 
 
 def _read_text(path: str) -> str | None:

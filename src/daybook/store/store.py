@@ -272,19 +272,21 @@ def _read_state(engine: Engine, address: StoreAddress) -> _StoreState:
         return _StoreState(schema, is_new=False, root=root)
 
 
-def _find_workspace(engine: Engine, address: StoreAddress, root: WorkspaceRoot, known: str | None) -> str | None:
+def _find_workspace(
+    engine: Engine, address: StoreAddress, root: WorkspaceRoot, previous_root: str | None
+) -> str | None:
     """Where the workspace was before, if it was elsewhere; from here on its locations are those of `root`."""
-    if known is None:
+    if previous_root is None:
         return None
     keep_relative(engine, root)
-    if known == root.real:
+    if previous_root == root.real:
         return None
-    if _is_store_at(address, root, known):
+    if _is_store_at(address, root, previous_root):
         with write_transaction(engine, address) as connection:
             identity = WorkspaceIdentity(connection)
             if not identity.is_copy_at(root.real):
                 identity.become_copy(root.real)
-    return known
+    return previous_root
 
 
 def _is_store_at(address: StoreAddress, root: WorkspaceRoot, folder: str) -> bool:
@@ -313,8 +315,8 @@ def _migrate(engine: Engine, address: StoreAddress, state: _StoreState, migrate:
                     back_up(address.path)
         case SharedStore():
             if not migrate:
-                found = state.schema or "none"
-                raise DaybookError("STORE_004", place=str(address), found=found, needed=LATEST_SCHEMA)
+                schema = state.schema or "none"
+                raise DaybookError("STORE_004", place=str(address), found=schema, needed=LATEST_SCHEMA)
             with write_transaction(engine, address) as connection:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK})
                 _upgrade_under_lock(connection, address)
@@ -322,16 +324,16 @@ def _migrate(engine: Engine, address: StoreAddress, state: _StoreState, migrate:
 
 def _refuse_other_schema(connection: Connection, address: StoreAddress) -> None:
     """A newer Daybook may have migrated the store since this process opened it."""
-    found: str = connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one()
-    if found != LATEST_SCHEMA:
-        raise DaybookError("STORE_005", place=str(address), found=found)
+    schema: str = connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one()
+    if schema != LATEST_SCHEMA:
+        raise DaybookError("STORE_005", place=str(address), found=schema)
 
 
 def _upgrade_under_lock(connection: Connection, address: StoreAddress, root: WorkspaceRoot | None = None) -> None:
     """Looks again under the lock: another process may have been faster."""
-    found = read_schema_version(connection)
-    refuse_unknown_schema(found, str(address))
-    if found != LATEST_SCHEMA:
+    schema = read_schema_version(connection)
+    refuse_unknown_schema(schema, str(address))
+    if schema != LATEST_SCHEMA:
         upgrade_schema(connection, root)
 
 

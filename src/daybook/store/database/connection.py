@@ -216,15 +216,15 @@ def find_damage(store: Path) -> str | None:
     """
     try:
         with closing(_open(store)) as connection:
-            found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(10)")]
+            problems = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(10)")]
             tables = {str(row[0]) for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             has_schema = "alembic_version" in tables
             query = "SELECT version_num FROM alembic_version"
             schemas = {str(row[0]) for row in connection.execute(query)} if has_schema else set()
     except sqlite3.Error as failure:
         return str(failure)
-    if found != ["ok"]:
-        return "; ".join(found[:_MAX_NAMED_PROBLEMS])
+    if problems != ["ok"]:
+        return "; ".join(problems[:_MAX_NAMED_PROBLEMS])
     missing = sorted({"alembic_version", *METADATA.tables} - tables) if schemas <= {SCHEMA} else []
     return f"it lacks the table {missing[0]}" if missing else None
 

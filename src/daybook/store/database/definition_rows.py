@@ -38,9 +38,9 @@ def require_head(connection: Connection, kind: DefinitionKind, definition_id: st
 
 
 def _suggest_id(connection: Connection, kind: DefinitionKind, definition_id: str) -> str | None:
-    known = connection.execute(select(DEFINITION.c.id).where(DEFINITION.c.kind == kind)).scalars()
-    found = closest_match(definition_id, known)
-    return f"did you mean {found}?" if found else None
+    ids = connection.execute(select(DEFINITION.c.id).where(DEFINITION.c.kind == kind)).scalars()
+    nearest = closest_match(definition_id, ids)
+    return f"did you mean {nearest}?" if nearest else None
 
 
 def find_version(connection: Connection, kind: DefinitionKind, definition_id: str, version: int) -> Row[Any] | None:
@@ -179,13 +179,13 @@ class DefinitionRows:
         return self._heads[key]
 
     def _require_head(self, kind: DefinitionKind, definition_id: str) -> Row[Any]:
-        found = self._find_head(kind, definition_id)
-        return found if found is not None else require_head(self._connection, kind, definition_id)
+        head = self._find_head(kind, definition_id)
+        return head if head is not None else require_head(self._connection, kind, definition_id)
 
     def _find_version(self, kind: DefinitionKind, definition_id: str, version: int) -> Row[Any] | None:
         key = (kind, definition_id, version)
-        if self._ahead is not None and (known := self._ahead.versions.get(key)) is not None:
-            return known
+        if self._ahead is not None and (row := self._ahead.versions.get(key)) is not None:
+            return row
         if key not in self._versions or not self._is_read_only:
             self._versions[key] = find_version(self._connection, kind, definition_id, version)
         return self._versions[key]
@@ -228,15 +228,15 @@ class DefinitionRows:
     def get(self, kind: DefinitionKind, definition_id: str, version: int | None = None) -> StoredDefinition:
         """That version as it was written; the latest with its present name and description."""
         head = self._require_head(kind, definition_id)
-        wanted = head.latest_version if version is None else version
-        row = self._find_version(kind, definition_id, wanted)
+        chosen_version = head.latest_version if version is None else version
+        row = self._find_version(kind, definition_id, chosen_version)
         if row is None:
-            known = ", ".join(str(number) for number in self.versions(kind, definition_id))
-            raise DaybookError("STORE_008", kind=kind.capitalize(), id=definition_id, version=version, versions=known)
-        is_latest = wanted == head.latest_version
+            numbers = ", ".join(str(number) for number in self.versions(kind, definition_id))
+            raise DaybookError("STORE_008", kind=kind.capitalize(), id=definition_id, version=version, versions=numbers)
+        is_latest = chosen_version == head.latest_version
         body = head.body if is_latest else row.body
         return StoredDefinition(
-            kind, definition_id, wanted, body, head.name, head.status, row.created_at, is_latest, head.workspace
+            kind, definition_id, chosen_version, body, head.name, head.status, row.created_at, is_latest, head.workspace
         )
 
     def model(self, kind: DefinitionKind, definition_id: str, version: int | None = None) -> DefinitionModel:
@@ -282,16 +282,18 @@ class DefinitionRows:
         row = self._find_version("dataset", dataset_id, version)
         if row is None or row.pin_uri is None:
             return None
-        known = DEFINITION_VERSION.c
+        table = DEFINITION_VERSION.c
         query = (
-            select(known.pin_uri, known.pin_version)
-            .where(known.kind == "dataset", known.id == dataset_id, known.version < version)
-            .where(known.pin_uri.is_not(None), known.pin_uri != row.pin_uri)
-            .order_by(known.version)
+            select(table.pin_uri, table.pin_version)
+            .where(table.kind == "dataset", table.id == dataset_id, table.version < version)
+            .where(table.pin_uri.is_not(None), table.pin_uri != row.pin_uri)
+            .order_by(table.version)
         )
-        others = {each.pin_uri: each.pin_version for each in self._connection.execute(query)}
+        others = {row_before.pin_uri: row_before.pin_version for row_before in self._connection.execute(query)}
         return RegisteredDataPin(
-            row.pin_uri, row.pin_version, tuple(RegisteredDataPin(*each) for each in sorted(others.items()))
+            row.pin_uri,
+            row.pin_version,
+            tuple(RegisteredDataPin(*pin_of_period) for pin_of_period in sorted(others.items())),
         )
 
     def contract(self, dataset_id: str) -> Dataset | View | None:
@@ -375,16 +377,16 @@ class DefinitionRows:
             insert_version(self._connection, "dataset", dataset.id, 1, content, now, registration, registration.pin)
             return 1
         version: int = head.latest_version + 1
-        known: Dataset | View = decode_definition("dataset", head.body)
+        declared: Dataset | View = decode_definition("dataset", head.body)
         if head.workspace is None or head.status == "disabled":
-            made = keep_nullable(dataset, known)
-            content = encode_definition("dataset", made)
+            registered = keep_nullable(dataset, declared)
+            content = encode_definition("dataset", registered)
             insert_version(
                 self._connection, "dataset", dataset.id, version, content, now, registration, registration.pin
             )
-            update_head(self._connection, "dataset", made, content, None, now, latest_version=version)
+            update_head(self._connection, "dataset", registered, content, None, now, latest_version=version)
             return version
-        contract = _without_filled_location(known, head.structure_digest)
+        contract = _without_filled_location(declared, head.structure_digest)
         if (differences := find_differences(contract, dataset)) or isinstance(contract, View):
             raise DaybookError("STORE_010", id=dataset.id, difference="; ".join(differences))
         filled = encode_definition("dataset", fulfil_declaration(contract, dataset))

@@ -40,8 +40,8 @@ class Outcomes:
         """Keep the counts of operations; a repeat in a retry replaces them."""
         require_lease(self._connection, lease)
         seqs = [result.seq for result in results]
-        known = (RUN_OPERATION.c.run_id == lease.run_id) & RUN_OPERATION.c.seq.in_(seqs)
-        self._connection.execute(delete(RUN_OPERATION).where(known))
+        recorded = (RUN_OPERATION.c.run_id == lease.run_id) & RUN_OPERATION.c.seq.in_(seqs)
+        self._connection.execute(delete(RUN_OPERATION).where(recorded))
         rows = [to_row(RUN_OPERATION, result, run_id=lease.run_id) for result in results]
         self._connection.execute(insert(RUN_OPERATION), rows)
 
@@ -118,19 +118,19 @@ class Outcomes:
             .where(OUTPUT_COMMIT.c.destination == destination, OUTPUT_COMMIT.c.committed_at <= before)
             .order_by(OUTPUT_COMMIT.c.committed_at)
         )
-        found: dict[str | None, set[str]] = {}
+        runs_by_period: dict[str | None, set[str]] = {}
         for row in self._connection.execute(query):
             commit, run_id = to_record(OutputCommit, OUTPUT_COMMIT, row), str(row._mapping[OUTPUT_COMMIT.c.run_id])
             match commit.mode:
                 case "replace_period":
-                    found[row.run_period] = {run_id}
+                    runs_by_period[row.run_period] = {run_id}
                 case "append":
-                    found.setdefault(row.run_period, set()).add(run_id)
+                    runs_by_period.setdefault(row.run_period, set()).add(run_id)
                 case _:
-                    found = {None: {run_id}}
+                    runs_by_period = {None: {run_id}}
             if version is not None and commit.table_version == version:
                 break
-        return {period: next(iter(runs)) for period, runs in found.items() if len(runs) == 1}
+        return {period: next(iter(runs)) for period, runs in runs_by_period.items() if len(runs) == 1}
 
     def later_commit(self, run_id: str) -> str | None:
         """The id of a later run of the same project and period that has committed; retrying is refused then."""
@@ -178,14 +178,14 @@ class CloseQueries:
         query = select(RUN).where(RUN.c.is_draft.is_(False)).order_by(RUN.c.token)
         if projects is not None:
             query = query.where(RUN.c.project_id.in_(sorted(projects)))
-        found: dict[tuple[str, str], NodeRuns] = {}
+        runs_by_node: dict[tuple[str, str], NodeRuns] = {}
         for row in self._connection.execute(query):
             run = to_run_record(row)
             key = (run.project_id, run.period)
-            known = found.get(key)
-            completed = run if run.status == "completed" else known.completed if known else None
-            found[key] = NodeRuns(run, completed)
-        return found
+            earlier = runs_by_node.get(key)
+            completed = run if run.status == "completed" else earlier.completed if earlier else None
+            runs_by_node[key] = NodeRuns(run, completed)
+        return runs_by_node
 
     def snapshots(self, run_ids: Iterable[str]) -> dict[str, Mapping[str, Any]]:
         """The snapshots of runs as JSON values."""
@@ -198,19 +198,19 @@ class CloseQueries:
         return {row._mapping[RUN_OPERATION.c.run_id]: row._mapping[RUN_OPERATION.c.details]["pins"] for row in rows}
 
     def commits(self, run_ids: Iterable[str]) -> dict[str, list[OutputCommit]]:
-        found: dict[str, list[OutputCommit]] = {}
+        commits_by_run: dict[str, list[OutputCommit]] = {}
         for row in self._in_batches(OUTPUT_COMMIT.c.run_id, run_ids, OUTPUT_COMMIT):
             commit = to_record(OutputCommit, OUTPUT_COMMIT, row)
-            found.setdefault(row._mapping[OUTPUT_COMMIT.c.run_id], []).append(commit)
-        return found
+            commits_by_run.setdefault(row._mapping[OUTPUT_COMMIT.c.run_id], []).append(commit)
+        return commits_by_run
 
     def slices(self) -> dict[str, dict[str, Slice]]:
         """Every slice, by destination and period."""
-        found: dict[str, dict[str, Slice]] = {}
+        slices_by_table: dict[str, dict[str, Slice]] = {}
         for row in self._connection.execute(select(SLICE)):
-            each = to_record(Slice, SLICE, row)
-            found.setdefault(each.destination, {})[each.period] = each
-        return found
+            slice_ = to_record(Slice, SLICE, row)
+            slices_by_table.setdefault(slice_.destination, {})[slice_.period] = slice_
+        return slices_by_table
 
     def sandbox_commits(self, user: str) -> Iterator[SandboxCommit]:
         """What drafts of a user wrote into the sandbox, the first one first."""
@@ -243,13 +243,13 @@ class CloseQueries:
             .join(RUN, RUN.c.id == OUTPUT_COMMIT.c.run_id)
             .where(OUTPUT_COMMIT.c.destination == destination, RUN.c.is_sandboxed.is_(False))
         )
-        found: datetime.datetime | None = self._connection.execute(query).scalar_one()
-        return found
+        committed_at: datetime.datetime | None = self._connection.execute(query).scalar_one()
+        return committed_at
 
     def _in_batches(self, column: Any, ids: Iterable[str], *selected: Any, also: Any = None) -> Iterable[Any]:
-        wanted = sorted(set(ids))
-        for start in range(0, len(wanted), _BATCH):
-            query = select(*selected).where(column.in_(wanted[start : start + _BATCH]))
+        sorted_ids = sorted(set(ids))
+        for start in range(0, len(sorted_ids), _BATCH):
+            query = select(*selected).where(column.in_(sorted_ids[start : start + _BATCH]))
             yield from self._connection.execute(query if also is None else query.where(also))
 
 

@@ -44,21 +44,21 @@ class Slices:
         self._rename(table, period)
         if insert_if_absent(self._connection, SLICE, values):
             return
-        known = self._find(table, period, is_locked=True)
-        if known is not None and known.project_id not in (project_id, instead_of):
-            raise foreign_slice_error(known)
+        stored = self._find(table, period, is_locked=True)
+        if stored is not None and stored.project_id not in (project_id, instead_of):
+            raise foreign_slice_error(stored)
         here = (SLICE.c.destination == table.identity) & (SLICE.c.period == period)
         self._connection.execute(update(SLICE).where(here).values(values))
 
     def of(self, table: SliceTable) -> tuple[Slice, ...]:
         """The slices of a table, by period."""
         query = select(SLICE).where(SLICE.c.destination.in_(table.names))
-        found: dict[str, Slice] = {}
+        slices_by_period: dict[str, Slice] = {}
         for row in self._connection.execute(query):
-            each = to_record(Slice, SLICE, row)
-            if each.period not in found or each.destination == table.identity:
-                found[each.period] = each
-        return tuple(found[period] for period in sorted(found))
+            slice_ = to_record(Slice, SLICE, row)
+            if slice_.period not in slices_by_period or slice_.destination == table.identity:
+                slices_by_period[slice_.period] = slice_
+        return tuple(slices_by_period[period] for period in sorted(slices_by_period))
 
     def all(self) -> tuple[Slice, ...]:
         """Every slice that is known, by destination and period."""
@@ -86,8 +86,10 @@ class Slices:
     def _find(self, table: SliceTable, period: str, *, is_locked: bool = False) -> Slice | None:
         query = select(SLICE).where(SLICE.c.destination.in_(table.names), SLICE.c.period == period)
         rows = self._connection.execute(query.with_for_update() if is_locked else query)
-        found = [to_record(Slice, SLICE, row) for row in rows]
-        return next((each for each in found if each.destination == table.identity), found[0] if found else None)
+        slices = [to_record(Slice, SLICE, row) for row in rows]
+        return next(
+            (slice_ for slice_ in slices if slice_.destination == table.identity), slices[0] if slices else None
+        )
 
     def _rename(self, table: SliceTable, period: str) -> None:
         """A slice that is known by the table's label gets its identity."""
@@ -132,14 +134,14 @@ class PeriodStatuses:
             PERIOD_STATUS.c.end_date >= period.end_date,
         )
         # Its own status explains better than an equal one of a period around it.
-        found = max(
+        furthest = max(
             self._connection.execute(query),
             key=lambda row: (_STATUS_ORDER.index(row.status), row.identifier == period.identifier),
             default=None,
         )
-        if found is None:
+        if furthest is None:
             return EffectiveStatus("open")
-        return EffectiveStatus(found.status, found.identifier, found.changed_at, found.changed_by)
+        return EffectiveStatus(furthest.status, furthest.identifier, furthest.changed_at, furthest.changed_by)
 
     def in_status(self, status: PeriodStatus) -> tuple[tuple[str, datetime.date, datetime.date], ...]:
         """The periods that are closed, or locked, each by its calendar and its days."""
@@ -156,19 +158,19 @@ class PeriodStatuses:
         reason: str | None = None,
     ) -> bool:
         """Close or lock a period; False when it already is."""
-        known = self._lock_row(period, now)
+        stored_status = self._lock_row(period, now)
         effective = self.status(period).status
         if _STATUS_ORDER.index(status) < _STATUS_ORDER.index(effective):
             raise DaybookError("STORE_017", period=period.identifier, status=effective, action=_STATUS_ACTIONS[status])
-        if known == status:
+        if stored_status == status:
             return False
         self._change(period, StatusChange(status, now, user, reason))
         return True
 
     def reopen(self, period: Period, *, reason: str, now: datetime.datetime, user: str | None = None) -> bool:
         """Open a closed or locked period again; False when it is open."""
-        known = self._lock_row(period, now)
-        if known != "open":
+        stored_status = self._lock_row(period, now)
+        if stored_status != "open":
             self._change(period, StatusChange("open", now, user, reason))
         effective = self.status(period)
         if effective.status != "open":
@@ -176,7 +178,7 @@ class PeriodStatuses:
             raise DaybookError(
                 "STORE_031", period=period.identifier, status=effective.status, because_of=effective.because_of
             )
-        return bool(known != "open")
+        return bool(stored_status != "open")
 
     def history(self, period: Period) -> tuple[StatusChange, ...]:
         """Every change of the period's own status, the first one first."""

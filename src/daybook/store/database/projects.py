@@ -44,19 +44,19 @@ class Projects:
             inputs[row.project_id, row.project_version].append(to_record(ProjectInput, PROJECT_INPUT, row))
         for row in self._connection.execute(_USAGE):
             usage[row.project_id, row.project_version].append(to_record(StoredColumnUsage, COLUMN_USE, row))
-        self._ahead = _ReadAhead({each.project_id: each for each in self.all()}, inputs, usage)
+        self._ahead = _ReadAhead({state.project_id: state for state in self.all()}, inputs, usage)
 
     def find(self, project_id: str) -> ProjectState | None:
         if self._ahead is not None:
             return self._ahead.states.get(project_id)
-        found = self._states(project_id)
-        return found[0] if found else None
+        states = self._states(project_id)
+        return states[0] if states else None
 
     def get(self, project_id: str) -> ProjectState:
         state = self.find(project_id)
         if state is None:
-            found = closest_match(project_id, (known.project_id for known in self.all()))
-            hint = f"did you mean {found}?" if found else None
+            nearest = closest_match(project_id, (project.project_id for project in self.all()))
+            hint = f"did you mean {nearest}?" if nearest else None
             raise DaybookError("STORE_007", kind="project", id=project_id, hint=hint)
         return state
 

@@ -99,8 +99,8 @@ def later_commit(connection: Connection, run: RunRecord) -> str | None:
         .order_by(OUTPUT_COMMIT.c.token.desc())
         .limit(1)
     )
-    found: str | None = connection.execute(query).scalar_one_or_none()
-    return found
+    run_id: str | None = connection.execute(query).scalar_one_or_none()
+    return run_id
 
 
 LEASE_DURATION = datetime.timedelta(seconds=30)
@@ -173,9 +173,9 @@ class Runs:
         is_dead: IsDead = is_surely_dead,
     ) -> Lease:
         """Continue a run that failed, was cancelled or lost its process, under a new token."""
-        known = require_run(self._connection, run_id)
-        token = next_token(self._connection, known.project_id, known.period)
-        self._make_way(known.project_id, known.period, now, is_dead)
+        earlier = require_run(self._connection, run_id)
+        token = next_token(self._connection, earlier.project_id, earlier.period)
+        self._make_way(earlier.project_id, earlier.period, now, is_dead)
         run = require_run(self._connection, run_id, lock=True)
         if run.status not in ("failed", "cancelled"):
             raise DaybookError("STORE_015", run_id=run_id, status=run.status, action="retried")
@@ -275,9 +275,9 @@ class Runs:
             # Tokens only grow, whatever the clock does.
             .order_by(RUN.c.token.desc())
         )
-        found: str | None = self._connection.execute(query.limit(1)).scalar_one_or_none()
-        if found is not None:
-            return found
+        run_id: str | None = self._connection.execute(query.limit(1)).scalar_one_or_none()
+        if run_id is not None:
+            return run_id
         periods = self.completed_periods()
         hint = did_you_mean(project_id, periods)
         if own := periods.get(project_id):
@@ -292,10 +292,10 @@ class Runs:
             .distinct()
             .order_by(RUN.c.project_id, RUN.c.period)
         )
-        found: dict[str, list[str]] = {}
+        periods_by_project: dict[str, list[str]] = {}
         for row in self._connection.execute(query):
-            found.setdefault(row.project_id, []).append(row.period)
-        return {project_id: tuple(periods) for project_id, periods in found.items()}
+            periods_by_project.setdefault(row.project_id, []).append(row.period)
+        return {project_id: tuple(periods) for project_id, periods in periods_by_project.items()}
 
     def snapshot(self, run_id: str) -> str:
         """The JSON text the run was created with."""
@@ -334,9 +334,9 @@ class Runs:
             time, run_id = parse_page_mark(after)
             query = query.where(tuple_(RUN.c.created_at, RUN.c.id) < tuple_(literal(time, UtcTimestamp()), run_id))
         rows = [_as_shown(to_run_record(row), is_dead) for row in self._connection.execute(query)]
-        found = [run for run in rows if wanted.status in (None, run.status)]
-        shown = tuple(found[:limit])
-        return RunPage(shown, format_page_mark(shown[-1]) if len(found) > limit and shown else None)
+        matching = [run for run in rows if wanted.status in (None, run.status)]
+        shown = tuple(matching[:limit])
+        return RunPage(shown, format_page_mark(shown[-1]) if len(matching) > limit and shown else None)
 
     def _make_way(self, project_id: str, period: str, now: datetime.datetime, is_dead: IsDead) -> None:
         query = (

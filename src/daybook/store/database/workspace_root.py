@@ -88,8 +88,8 @@ def keep_relative(engine: Engine, root: WorkspaceRoot) -> None:
 
 
 def _root_of(dialect: Dialect) -> WorkspaceRoot | None:
-    found: WorkspaceRoot | None = getattr(dialect, _ATTRIBUTE, None)
-    return found
+    root: WorkspaceRoot | None = getattr(dialect, _ATTRIBUTE, None)
+    return root
 
 
 class LocationText(TypeDecorator[str]):
