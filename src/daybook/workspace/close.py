@@ -58,8 +58,8 @@ class CloseStatus:
     @property
     def periods(self) -> tuple[str, ...]:
         """Every period, in order of time."""
-        found = sorted({(each.node.period.start_date, each.node.period.identifier) for each in self.nodes})
-        return tuple(dict.fromkeys(identifier for _, identifier in found))
+        starts = sorted({(status.node.period.start_date, status.node.period.identifier) for status in self.nodes})
+        return tuple(dict.fromkeys(identifier for _, identifier in starts))
 
 
 def close_graph(workspace: OpenedWorkspace, *, period: str | None = None) -> CloseGraphResult:
@@ -69,17 +69,20 @@ def close_graph(workspace: OpenedWorkspace, *, period: str | None = None) -> Clo
     with workspace.open_store_or_empty() as store, read_close(files, store, period=period) as close:
         close.check_cycles()
         if close.span is None:
-            edges = (GraphEdge(each.maker, each.reader, each.dataset) for each in close.graph.dependencies)
-            found_projects = tuple(GraphNode(each) for each in close.projects)
+            edges = (
+                GraphEdge(dependency.maker, dependency.reader, dependency.dataset)
+                for dependency in close.graph.dependencies
+            )
+            found_projects = tuple(GraphNode(project_id) for project_id in close.projects)
             return CloseGraphResult(found_projects, tuple(dict.fromkeys(edges)), notices)
         nodes = close.nodes.nodes_in(close.span, sorted(close.projects))
-        found = close.closure(nodes, close.span, frozenset(close.projects))
-        names = tuple(GraphNode(node.project, node.period.identifier) for node in found)
+        edges_by_node = close.closure(nodes, close.span, frozenset(close.projects))
+        names = tuple(GraphNode(node.project, node.period.identifier) for node in edges_by_node)
         pairs = (
             GraphEdge(edge.maker.name, edge.reader.name, edge.dataset)
-            for edges in found.values()
+            for edges in edges_by_node.values()
             for edge in edges
-            if edge.maker in found
+            if edge.maker in edges_by_node
         )
         return CloseGraphResult(names, tuple(dict.fromkeys(pairs)), notices)
 
@@ -104,8 +107,8 @@ def close_status(workspace: OpenedWorkspace, *, period: str | None = None, ask: 
             close.check_cycles(projects)
             nodes = close.nodes.nodes_in(close.span, projects)
             statuses = close.statuses(close.closure(nodes, close.span, frozenset(projects)))
-            wanted = frozenset(nodes)
-            shown = tuple(status for node, status in statuses.items() if node in wanted)
+            span_nodes = frozenset(nodes)
+            shown = tuple(status for node, status in statuses.items() if node in span_nodes)
             return CloseStatus(shown, close.nodes.left_out(close.span, projects), (*notices, *close.notices()))
 
 
@@ -117,14 +120,14 @@ def _error_notices(files: CheckedFiles) -> tuple[Notice, ...]:
 
 def _periods_run(close: Close) -> str | None:
     """From the first to the last period that has been run."""
-    found = [
+    run_periods = [
         (period.start_date, period.identifier)
         for project_id, identifier in close.history.runs
         if project_id in close.projects and (period := close.nodes.calendar_of(project_id).find(identifier)) is not None
     ]
-    if not found:
+    if not run_periods:
         return None
-    first, last = min(found), max(found)
+    first, last = min(run_periods), max(run_periods)
     return first[1] if first == last else f"{first[1]}..{last[1]}"
 
 

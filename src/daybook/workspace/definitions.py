@@ -106,12 +106,12 @@ def validate_definitions(path: Path | None = None, *, workspace: Path | None = N
             findings.accepted,
             definitions.skipped,
         )
-    below = [one for one in definitions.all() if _is_within(one.file, path)]
+    below = [definition for definition in definitions.all() if _is_within(definition.file, path)]
     concerned = [error for error in errors if error.span is None or _is_within(error.span.file, path)]
     if path.is_file() and not below and not concerned:
         # The workspace skips the file, so it is checked by itself.
         return _validate_file(path)
-    notices = [one for one in findings.notices if one.span is None or _is_within(one.span.file, path)]
+    notices = [finding for finding in findings.notices if finding.span is None or _is_within(finding.span.file, path)]
     skipped = tuple(file for file in definitions.skipped if _is_within(file.as_posix(), path))
     return ValidationResult(len(below), tuple(concerned), tuple(notices), skipped=skipped)
 
@@ -122,7 +122,9 @@ def _with_cycles(definitions: "LoadedWorkspace", errors: "list[DaybookError]") -
     from daybook.workspace.validation import is_of_registered_dataset
 
     projects = definitions.definitions["project"]
-    graph = derive_graph({key: each.model for key, each in projects.items()}, definitions_of_files(definitions))
+    graph = derive_graph(
+        {key: definition.model for key, definition in projects.items()}, definitions_of_files(definitions)
+    )
     cycles = list(cycle_errors(graph, span_of=lambda project_id: projects[project_id].source.span("input")))
     # A project that reads what it writes itself has been refused with the output to blame.
     if not cycles or any(error.code == "PROJECT_009" for error in errors):
@@ -148,7 +150,7 @@ def compile_project(
     definitions = workspace.read_definitions()
     definition, notices = CheckedFiles(definitions).load_project(project)
     declared = definition.model.parameters
-    defaults = {name: each.default for name, each in declared.items() if each.default is not None}
+    defaults = {name: parameter.default for name, parameter in declared.items() if parameter.default is not None}
     values = {**defaults, **given_values(definition.id, declared, parameters or {})}
     now = workspace.clock()
     with workspace.open_store_or_empty() as store, store.read() as transaction:
@@ -208,8 +210,8 @@ def _is_within(file: str | None, path: Path) -> bool:
 def _current_period(calendar: "PeriodCalendar", today: "date") -> "Period":
     """The month of a day, or the finest period around it that a calendar without months has."""
     levels = ("month", *reversed(calendar.levels))
-    found = (calendar.at(level, today) for level in levels if level in calendar.levels)
-    return next(period for period in found if period is not None)
+    candidates = (calendar.at(level, today) for level in levels if level in calendar.levels)
+    return next(period for period in candidates if period is not None)
 
 
 def describe_plan(plan: Plan, constants: Constants) -> dict[str, Any]:
@@ -220,10 +222,12 @@ def describe_plan(plan: Plan, constants: Constants) -> dict[str, Any]:
         "operations": [_describe_step(plan, step, constants) for step in plan.steps],
         "columns": _type_names(plan.types),
         "usage": [
-            {"operation": each.operation_seq, "dataset": each.dataset_id, "column": each.column} for each in plan.usage
+            {"operation": column_use.operation_seq, "dataset": column_use.dataset_id, "column": column_use.column}
+            for column_use in plan.usage
         ],
         "notices": [
-            {"code": each.code, "message": each.message, "operation": each.operation_seq} for each in plan.notices
+            {"code": warning.code, "message": warning.message, "operation": warning.operation_seq}
+            for warning in plan.notices
         ],
         "accepted": plan.accepted,
     }

@@ -81,8 +81,8 @@ class RunDetails:
     @computed_field  # type: ignore[prop-decorator]
     @property
     def snapshot(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = json.loads(self.snapshot_text)
-        return found
+        content: Mapping[str, Any] = json.loads(self.snapshot_text)
+        return content
 
     @property
     def own_as_of(self) -> Mapping[str, datetime.date]:
@@ -197,13 +197,13 @@ def list_runs(
 ) -> RunListing:
     """Runs, newest first; `after` is the id of a run or the `next_page` of a listing."""
     if status is not None and status not in RUN_STATUSES:
-        known = f"one of {', '.join(RUN_STATUSES)}"
-        raise DaybookError("RUN_031", argument="status", expected=known, value=repr(status))
-    wanted = RunFilter(project, period, status)
+        expected = f"one of {', '.join(RUN_STATUSES)}"
+        raise DaybookError("RUN_031", argument="status", expected=expected, value=repr(status))
+    run_filter = RunFilter(project, period, status)
     with workspace.open_store_or_empty() as store, store.read() as transaction:
         if after is not None and not is_page_mark(after):
             after = format_page_mark(transaction.runs.get(after))
-        page = transaction.runs.page(wanted, limit=limit, after=after)
+        page = transaction.runs.page(run_filter, limit=limit, after=after)
         suggestion = None if page.runs else _suggest_filter(transaction, project, period)
     return RunListing(page.runs, page.next_page, suggestion)
 
@@ -260,7 +260,7 @@ def list_definitions(workspace: OpenedWorkspace) -> tuple[DefinitionSummary, ...
     with workspace.open_store_or_empty() as store, store.read() as transaction:
         heads = transaction.definitions.heads()
         projects = {state.project_id: state for state in transaction.projects.all()}
-    found = [
+    summaries = [
         DefinitionSummary(
             head.kind,
             head.id,
@@ -272,7 +272,7 @@ def list_definitions(workspace: OpenedWorkspace) -> tuple[DefinitionSummary, ...
         for head in heads.values()
         if not head.id.startswith(SANDBOX_PREFIX)
     ]
-    return tuple(sorted(found, key=lambda each: (DEFINITION_KINDS.index(each.kind), each.id)))
+    return tuple(sorted(summaries, key=lambda summary: (DEFINITION_KINDS.index(summary.kind), summary.id)))
 
 
 def compare_versions(
@@ -310,7 +310,7 @@ def _suggest_filter(transaction: Transaction, project: str | None, period: str |
     calendars = [calendar_for(calendar_id, stored) for calendar_id in (None, *stored.ids("calendar"))]
     if any(calendar.find(period) for calendar in calendars):
         return None
-    near = [found for calendar in calendars if (found := nearest_period(period, calendar)) is not None]
+    near = [nearest for calendar in calendars if (nearest := nearest_period(period, calendar)) is not None]
     return closest_match(period, near) or next(iter(near), None)
 
 
@@ -341,16 +341,16 @@ def list_periods(
 ) -> tuple[PeriodListing, ...]:
     """The periods of a year, by default this one; without a level all but single days."""
     with workspace.open_store_or_empty() as store, store.read() as transaction:
-        found = _find_calendar(workspace, calendar, transaction.stored_definitions())
-        shown = _periods_of_level(found, year or workspace.clock().year, level)
+        period_calendar = _find_calendar(workspace, calendar, transaction.stored_definitions())
+        shown = _periods_of_level(period_calendar, year or workspace.clock().year, level)
         return tuple(_listing(transaction, period) for period in shown)
 
 
 def show_period(workspace: OpenedWorkspace, period: str, *, calendar: str | None = None) -> PeriodListing:
     """A period with its status and every change of it."""
     with workspace.open_store_or_empty() as store, store.read() as transaction:
-        found = _find_calendar(workspace, calendar, transaction.stored_definitions())
-        return _listing(transaction, period_of(period, found))
+        period_calendar = _find_calendar(workspace, calendar, transaction.stored_definitions())
+        return _listing(transaction, period_of(period, period_calendar))
 
 
 def close_period(

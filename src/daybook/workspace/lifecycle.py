@@ -41,7 +41,9 @@ def plan_changes(workspace: OpenedWorkspace, *, prune: bool = False) -> ApplyPla
         with store.read() as transaction:
             completed = transaction.runs.completed_periods()
             changed = [change for change in planned.changes if change.action == "new_version"]
-            before = ways_before(definitions, transaction, [each.id for each in changed if each.kind == "project"])
+            before = ways_before(
+                definitions, transaction, [change.id for change in changed if change.kind == "project"]
+            )
             touched = find_touched_columns(definitions, transaction, before, changed) if changed else ()
     return replace(planned, stale=_find_stale(definitions, planned.changes, completed), touched=touched)
 
@@ -79,25 +81,31 @@ def activate_projects(
     checked, files = CheckedFiles(definitions), tuple(definitions.all())
     now, plans = workspace.clock(), PlanCache()
     with workspace.open_store() as store:
-        found: dict[str, SourceMap | None] = {}
+        sources: dict[str, SourceMap | None] = {}
         notices: dict[str, tuple[Notice, ...]] = {}
         for named in tuple(projects) or _not_deactivated(definitions, store):
             # A shared store may know projects that are not in this workspace.
             if store.is_shared and not is_definition_file(named):
-                known = definitions.get("project", named)
-                found[named] = known.source if known else None
+                definition_of_files = definitions.get("project", named)
+                sources[named] = definition_of_files.source if definition_of_files else None
             else:
                 definition, notices[definition.id] = _load_project(checked, named)
-                found[definition.id] = definition.source
+                sources[definition.id] = definition.source
         with store.read() as transaction:
-            before = ways_before(definitions, transaction, found, plans)
+            before = ways_before(definitions, transaction, sources, plans)
         if not store.is_shared:
-            keys = {(each.kind, each.id) for one in found for each in reachable_definitions(definitions, one)}
-            reached = tuple(each for each in files if (each.kind, each.id) in keys)
+            keys = {
+                (definition.kind, definition.id)
+                for project_id in sources
+                for definition in reachable_definitions(definitions, project_id)
+            }
+            reached = tuple(definition for definition in files if (definition.kind, definition.id) in keys)
             apply(store, reached, workspace=workspace.settings.name, now=now, files=files, plans=plans)
-        done = activate_together(store, found, now=now, dataset_version=dataset_version, files=files, plans=plans)
+        done = activate_together(store, sources, now=now, dataset_version=dataset_version, files=files, plans=plans)
         changed = {
-            each.project_id: before[each.project_id] for each in done if each.is_new and each.project_id in before
+            activation.project_id: before[activation.project_id]
+            for activation in done
+            if activation.is_new and activation.project_id in before
         }
         touched: tuple[TouchedColumns, ...] = ()
         if changed:
@@ -105,18 +113,18 @@ def activate_projects(
                 touched = find_touched_columns(definitions, transaction, changed, plans=plans)
     return tuple(
         replace(
-            each,
-            notices=(*notices.get(each.project_id, ()), *each.notices),
-            touched=tuple(one for one in touched if f"project {each.project_id}" in one.causes),
+            activation,
+            notices=(*notices.get(activation.project_id, ()), *activation.notices),
+            touched=tuple(columns for columns in touched if f"project {activation.project_id}" in columns.causes),
         )
-        for each in done
+        for activation in done
     )
 
 
 def _not_deactivated(definitions: LoadedWorkspace, store: MetadataStore) -> tuple[str, ...]:
     with store.read() as transaction:
         inactive = {state.project_id for state in transaction.projects.all() if state.status == "inactive"}
-    return tuple(each for each in definitions.definitions["project"] if each not in inactive)
+    return tuple(project_id for project_id in definitions.definitions["project"] if project_id not in inactive)
 
 
 def deactivate_project(workspace: OpenedWorkspace, project: str) -> Deactivation:
@@ -137,7 +145,9 @@ def _find_stale(
     definitions: LoadedWorkspace, changes: Iterable[DefinitionChange], completed: Mapping[str, tuple[str, ...]]
 ) -> tuple[StaleProject, ...]:
     """The projects that a change reaches, by what they refer to or by the projects before them, and that have run."""
-    projects: dict[str, Project] = {key: found.model for key, found in definitions.definitions["project"].items()}
+    projects: dict[str, Project] = {
+        key: definition.model for key, definition in definitions.definitions["project"].items()
+    }
     changed = {
         (change.kind, change.id)
         for change in changes
@@ -146,7 +156,7 @@ def _find_stale(
     causes: dict[str, list[str]] = {}
     graph = derive_graph(projects, definitions_of_files(definitions))
     for project_id in projects:
-        reached = {(each.kind, each.id) for each in reachable_definitions(definitions, project_id)}
+        reached = {(definition.kind, definition.id) for definition in reachable_definitions(definitions, project_id)}
         pinned = {("dataset", dataset_id) for dataset_id in _pinned_datasets(projects[project_id])}
         if not (own := sorted((changed & reached) - pinned)):
             continue
@@ -154,8 +164,8 @@ def _find_stale(
             named = own if follower == project_id else [("project", project_id)]
             causes.setdefault(follower, []).extend(f"{kind} {identifier}" for kind, identifier in named)
     return tuple(
-        StaleProject(project_id, completed[project_id], tuple(dict.fromkeys(found)))
-        for project_id, found in sorted(causes.items())
+        StaleProject(project_id, completed[project_id], tuple(dict.fromkeys(reasons)))
+        for project_id, reasons in sorted(causes.items())
         if project_id in completed
     )
 
@@ -163,8 +173,8 @@ def _find_stale(
 def _pinned_datasets(project: Project) -> set[str]:
     """Datasets that the project reads in a fixed version only."""
     references = [reference for _, reference in project.reads()]
-    followed = {each.dataset_id for each in references if each.dataset_version is None}
-    return {each.dataset_id for each in references} - followed
+    followed = {reference.dataset_id for reference in references if reference.dataset_version is None}
+    return {reference.dataset_id for reference in references} - followed
 
 
 def _load_project(files: CheckedFiles, named: str) -> tuple[Definition[Project], tuple[Notice, ...]]:

@@ -126,13 +126,13 @@ class _Drawing:
             return
         if node.column is None or node.dataset_id is None:
             return
-        found = False
+        has_maker = False
         for maker, seq in self._close.writers(lineage.project_id, node.dataset_id) if self._to_start else ():
             before = self._close.project_or_none(maker)
-            found = found or before is not None
+            has_maker = has_maker or before is not None
             if before is not None and (seq, node.column) in before.graph.outputs:
                 yield maker, before.graph.outputs[seq, node.column]
-        if not found:
+        if not has_maker:
             dataset_id = self._close.viewed(node.dataset_id) if self._to_start else node.dataset_id
             yield InputColumn(dataset_id, node.column)
 
@@ -184,7 +184,7 @@ class LineageOutput:
     def own_inputs(self, column: LineageColumn) -> tuple[ColumnInput, ...]:
         """The inputs of a column but those that every column has."""
         shared = set(self.rows.inputs)
-        return tuple(each for each in column.inputs if each not in shared)
+        return tuple(input_ for input_ in column.inputs if input_ not in shared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,28 +249,28 @@ def trace_columns(
     `to_start` names the inputs that nothing else computes instead of those that the project itself reads.
     """
     with _open_lineage(workspace, project) as (close, project_ids, notices):
-        found: Mapping[WrittenColumn, Mapping[How, frozenset[InputColumn]]] | None = None
+        reached: Mapping[WrittenColumn, Mapping[How, frozenset[InputColumn]]] | None = None
         start = InputColumn("", "")
         if downstream is not None:
             start = _parse_input(close, downstream)
-            found = close.downstream([start])
+            reached = close.downstream([start])
         outputs: list[LineageOutput] = []
         for project_id in project_ids:
             lineage = close.project(project_id) if project is not None else close.project_or_none(project_id)
             if lineage is None:
                 continue
-            wanted = set(_known_columns(project_id, columns, [column for _, column in lineage.columns]))
+            chosen_columns = set(_known_columns(project_id, columns, [column for _, column in lineage.columns]))
             for step in close.plan(project_id).outputs:
                 names = [name for name in step.columns if (step.seq, name) in lineage.graph.outputs]
-                names = [name for name in names if not columns or name in wanted]
-                if found is not None:
-                    names = [name for name in names if WrittenColumn(project_id, step.seq, name) in found]
+                names = [name for name in names if not columns or name in chosen_columns]
+                if reached is not None:
+                    names = [name for name in names if WrittenColumn(project_id, step.seq, name) in reached]
                 if names:
                     written = _describe_output(close, project_id, step, names, to_start=to_start)
-                    if found is not None:
-                        written = _only_from(written, start, found)
+                    if reached is not None:
+                        written = _only_from(written, start, reached)
                     outputs.append(written)
-        roots = [(each.project_id, each.seq, column.column) for each in outputs for column in each.columns]
+        roots = [(output.project_id, output.seq, column.column) for output in outputs for column in output.columns]
         picture = draw_lineage(close, roots, to_start=to_start)
         broken = tuple(notice("RUN_122", project=name) for name in sorted(close.broken))
         return LineageResult(tuple(outputs), picture, (*notices, *broken))
@@ -309,9 +309,12 @@ def _parse_input(close: CloseLineage, text: str) -> InputColumn:
         dataset_id, column = ".".join(parts[:place]), ".".join(parts[place:]).strip("`")
         if column in datasets.get(dataset_id, ()):
             return InputColumn(dataset_id, column)
-    named = next((each for each in sorted(datasets, key=len, reverse=True) if text.startswith(f"{each}.")), None)
-    known = [f"{named}.{column}" for column in datasets[named]] if named is not None else list(datasets)
-    hint = did_you_mean(text if named is not None else parts[0], known)
+    named = next(
+        (dataset_id for dataset_id in sorted(datasets, key=len, reverse=True) if text.startswith(f"{dataset_id}.")),
+        None,
+    )
+    names = [f"{named}.{column}" for column in datasets[named]] if named is not None else list(datasets)
+    hint = did_you_mean(text if named is not None else parts[0], names)
     raise DaybookError("RUN_121", name=text, hint=hint)
 
 
@@ -320,9 +323,9 @@ def _describe_output(
 ) -> LineageOutput:
     lineage = close.project(project_id)
 
-    def describe(found: ColumnLineage) -> LineageColumn:
-        traced = close.from_start(found) if to_start else found
-        return LineageColumn(found.column, traced.inputs, lineage.steps(found))
+    def describe(column: ColumnLineage) -> LineageColumn:
+        traced = close.from_start(column) if to_start else column
+        return LineageColumn(column.column, traced.inputs, lineage.steps(column))
 
     return LineageOutput(
         project_id,
@@ -337,7 +340,7 @@ def _describe_output(
 def _only_from(
     output: LineageOutput,
     start: InputColumn,
-    found: Mapping[WrittenColumn, Mapping[How, frozenset[InputColumn]]],
+    reached: Mapping[WrittenColumn, Mapping[How, frozenset[InputColumn]]],
 ) -> LineageOutput:
     """The columns with one input each, the one that was asked for, and how they come from it through all projects.
 
@@ -346,11 +349,11 @@ def _only_from(
     columns = []
     for column in output.columns:
         inputs = []
-        for how, reads in found[WrittenColumn(output.project_id, output.seq, column.column)].items():
-            passing = [each for each in column.inputs if InputColumn(each.dataset_id, each.column) in reads]
+        for how, reads in reached[WrittenColumn(output.project_id, output.seq, column.column)].items():
+            passing = [input_ for input_ in column.inputs if InputColumn(input_.dataset_id, input_.column) in reads]
             mask, seqs = 0, passing[0].seqs if passing else ()
-            for each in passing:
-                mask |= each.mask
+            for input_ in passing:
+                mask |= input_.mask
             inputs.append(ColumnInput(start.dataset_id, start.column or "", how, mask, seqs))
         columns.append(replace(column, inputs=tuple(sorted(inputs, key=input_order)), steps=()))
     return replace(output, columns=tuple(columns), rows=replace(output.rows, inputs=(), steps=()))

@@ -115,20 +115,20 @@ def _examine(
 def list_slices(workspace: OpenedWorkspace, table: str | None = None) -> tuple[SliceEntry, ...]:
     """The slices of all tables, or of the one that `table` names: its destination, name, location or dataset."""
     with workspace.open_store_or_empty() as store, store.read() as transaction:
-        found = list_all(transaction)
-    if any(each.table == each.stored.destination for each in found):
-        found = _named_as_in_files(workspace, found)
-    return found if table is None else slices_of_table(found, table)
+        entries = list_all(transaction)
+    if any(entry.table == entry.stored.destination for entry in entries):
+        entries = _named_as_in_files(workspace, entries)
+    return entries if table is None else slices_of_table(entries, table)
 
 
-def _named_as_in_files(workspace: OpenedWorkspace, found: tuple[SliceEntry, ...]) -> tuple[SliceEntry, ...]:
+def _named_as_in_files(workspace: OpenedWorkspace, entries: tuple[SliceEntry, ...]) -> tuple[SliceEntry, ...]:
     """A slice that was found again has no commit that says how its table is called."""
     definitions, _ = read_workspace(workspace.root)
     names = {
         location_identity(target.location, workspace.root): name
         for name, target in named_tables(workspace.root, definitions)
     }
-    named = (replace(each, table=names.get(each.table, each.table)) for each in found)
+    named = (replace(slice_entry, table=names.get(slice_entry.table, slice_entry.table)) for slice_entry in entries)
     return tuple(sorted(named, key=lambda entry: (entry.table, entry.location, entry.period)))
 
 

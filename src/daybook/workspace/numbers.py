@@ -138,7 +138,9 @@ def list_outputs(workspace: OpenedWorkspace, run_id: str) -> tuple[OutputResult,
     with workspace.open_store_or_empty() as store, store.read() as transaction:
         project = json.loads(transaction.runs.snapshot(run_id))["project"]
         names = {operation["seq"]: operation["name"] for operation in project["operations"]}
-        written = {each.seq: each.details.get("columns", ()) for each in transaction.outcomes.operations(run_id)}
+        written = {
+            operation.seq: operation.details.get("columns", ()) for operation in transaction.outcomes.operations(run_id)
+        }
         commits = transaction.outcomes.commits(run_id)
     return tuple(
         OutputResult(
@@ -163,22 +165,22 @@ def list_outputs(workspace: OpenedWorkspace, run_id: str) -> tuple[OutputResult,
 def read_numbers(workspace: OpenedWorkspace, request: NumbersRequest) -> NumbersPage:
     """One page; of Parquet and Delta only the columns and row groups that it needs are read."""
     _check_page(request)
-    found = _find_output(workspace, request)
-    wanted = _page_request(found, request)
-    page = read_page(found.rows(), wanted)
-    columns = tuple(NumberColumn(each.name, each.type) for each in found.planned.target.columns)
+    committed = _find_output(workspace, request)
+    page_request = _page_request(committed, request)
+    page = read_page(committed.rows(), page_request)
+    columns = tuple(NumberColumn(column.name, column.type) for column in committed.planned.target.columns)
     values = [page.rows.column(column.name).to_pylist() for column in columns]
     return NumbersPage(
-        run_id=found.record.id,
-        project_id=found.record.project_id,
-        period=found.record.period,
-        output=found.result,
+        run_id=committed.record.id,
+        project_id=committed.record.project_id,
+        period=committed.record.period,
+        output=committed.result,
         columns=columns,
         rows=tuple(zip(*values, strict=True)),
         offset=request.offset,
         limit=request.limit,
         count=page.count,
-        totals=page.totals if _has_totals(found, request) else None,
+        totals=page.totals if _has_totals(committed, request) else None,
         where=request.where,
         sort=request.sort,
     )
@@ -186,12 +188,12 @@ def read_numbers(workspace: OpenedWorkspace, request: NumbersRequest) -> Numbers
 
 def stream_csv(workspace: OpenedWorkspace, request: NumbersRequest) -> CsvDownload:
     """All rows that fulfil the conditions, read while they are sent; offset and limit do not count."""
-    found = _find_output(workspace, request)
-    wanted = _page_request(found, request)
-    rows = found.rows()
-    record = found.record
-    name = f"{record.project_id}-{record.period}-{found.result.operation_seq}.csv"
-    batches = all_batches(rows, wanted)
+    committed = _find_output(workspace, request)
+    page_request = _page_request(committed, request)
+    rows = committed.rows()
+    record = committed.record
+    name = f"{record.project_id}-{record.period}-{committed.result.operation_seq}.csv"
+    batches = all_batches(rows, page_request)
     return CsvDownload(name, csv_texts(rows.columns, batches))
 
 
@@ -200,31 +202,31 @@ def _find_output(workspace: OpenedWorkspace, request: NumbersRequest) -> Committ
         return find_committed_output(transaction, workspace.root.resolve(), request.run_id, request.output)
 
 
-def _page_request(found: CommittedOutput, request: NumbersRequest) -> PageRequest:
-    columns, name = found.planned.target.columns, found.result.destination
+def _page_request(committed: CommittedOutput, request: NumbersRequest) -> PageRequest:
+    columns, name = committed.planned.target.columns, committed.result.destination
     check_order(request.sort, columns, name)
-    totals = (each.name for each in columns if is_summed(each) and each.name not in SYSTEM_COLUMNS)
+    totals = (column.name for column in columns if is_summed(column) and column.name not in SYSTEM_COLUMNS)
     return PageRequest(
         type_conditions(request.where, columns, name),
-        request.sort or (_reading_order(found) if request.has_reading_order else ()),
+        request.sort or (_reading_order(committed) if request.has_reading_order else ()),
         request.offset,
         request.limit,
-        tuple(totals) if _has_totals(found, request) else (),
+        tuple(totals) if _has_totals(committed, request) else (),
     )
 
 
-def _reading_order(found: CommittedOutput) -> tuple[RowOrder, ...]:
+def _reading_order(committed: CommittedOutput) -> tuple[RowOrder, ...]:
     """The columns that people look rows up by, where the project does not say how its rows are sorted."""
-    if found.planned.step.arguments.order_by or found.result.rows_written > MOST_SORTED_ROWS:
+    if committed.planned.step.arguments.order_by or committed.result.rows_written > MOST_SORTED_ROWS:
         return ()
-    columns = found.planned.target.columns
-    keys = (each.name for each in columns if each.name not in SYSTEM_COLUMNS and not is_summed(each))
+    columns = committed.planned.target.columns
+    keys = (column.name for column in columns if column.name not in SYSTEM_COLUMNS and not is_summed(column))
     return tuple(map(RowOrder, tuple(keys)[:_MOST_KEYS]))
 
 
-def _has_totals(found: CommittedOutput, request: NumbersRequest) -> bool:
+def _has_totals(committed: CommittedOutput, request: NumbersRequest) -> bool:
     if request.has_totals is None:
-        return found.result.rows_written <= _MOST_SUMMED_ROWS
+        return committed.result.rows_written <= _MOST_SUMMED_ROWS
     return request.has_totals
 
 
@@ -253,23 +255,23 @@ def bridge_runs(
 def parse_tolerance(value: str | int | float | Decimal | None) -> Decimal:
     """A number from 0, exactly as it is written."""
     try:
-        found = Decimal(str(0 if value is None else value))
+        tolerance = Decimal(str(0 if value is None else value))
     except InvalidOperation:
-        found = Decimal(-1)
-    if not found.is_finite() or found < 0:
+        tolerance = Decimal(-1)
+    if not tolerance.is_finite() or tolerance < 0:
         raise DaybookError("RUN_031", argument="tolerance", expected="a number from 0", value=repr(value))
-    return found
+    return tolerance
 
 
 def changes_table(result: DiffResult) -> pa.Table:
     """One row for each change that is shown: what happened, its key, and every column before and after."""
     changes = result.changes
-    columns: dict[str, list[Any]] = {"change": [_change_word(each.before, each.after) for each in changes]}
-    columns |= {name: [each.key[name] for each in changes] for name in result.key}
-    shown = next((each.before or each.after or {} for each in changes), {})
+    columns: dict[str, list[Any]] = {"change": [_change_word(change.before, change.after) for change in changes]}
+    columns |= {name: [change.key[name] for change in changes] for name in result.key}
+    shown = next((change.before or change.after or {} for change in changes), {})
     for name in shown:
-        columns[f"{name} before"] = [(each.before or {}).get(name) for each in changes]
-        columns[f"{name} after"] = [(each.after or {}).get(name) for each in changes]
+        columns[f"{name} before"] = [(change.before or {}).get(name) for change in changes]
+        columns[f"{name} after"] = [(change.after or {}).get(name) for change in changes]
     return to_table(columns)
 
 

@@ -86,8 +86,8 @@ class OpenedWorkspace(WorkspaceLocation):
 
 def open_workspace(path: Path | None = None, *, session: "SessionProvider | None" = None) -> OpenedWorkspace:
     """The workspace in a folder or the nearest one above it; every error of its `daybook.yaml` is raised."""
-    found = locate_workspace(workspace_root(path))
-    return OpenedWorkspace(found.root, found.settings, session or _refuse_session)
+    located = locate_workspace(workspace_root(path))
+    return OpenedWorkspace(located.root, located.settings, session or _refuse_session)
 
 
 def workspace_root(path: Path | None = None) -> Path:

@@ -90,8 +90,8 @@ def preview_project(workspace: OpenedWorkspace, request: RunRequest, *, rows: in
     What would fail the run is raised. RECOMPUTE_002 for more than 200,000 lines.
     """
     definitions = workspace.read_definitions()
-    wanted = replace(request, is_draft=True, reads_sandbox=False)
-    checked = check_request(CheckedFiles(definitions), wanted)
+    draft_request = replace(request, is_draft=True, reads_sandbox=False)
+    checked = check_request(CheckedFiles(definitions), draft_request)
     with (
         workspace_with_store_copy(definitions) as copied,
         open_run_environment(copied, workspace.session, clock=workspace.clock, user=workspace.user) as environment,
@@ -103,7 +103,7 @@ def preview_project(workspace: OpenedWorkspace, request: RunRequest, *, rows: in
 
         def refuse_too_many(_: object, count: int) -> None:
             if count > MOST_ROWS:
-                raise DaybookError("RECOMPUTE_002", project=wanted.project, rows=count, limit=MOST_ROWS)
+                raise DaybookError("RECOMPUTE_002", project=draft_request.project, rows=count, limit=MOST_ROWS)
 
         computation = compute_run(prepared, landings, environment.root, before=refuse_too_many)
         return _preview(prepared, computation, rows)
@@ -111,7 +111,7 @@ def preview_project(workspace: OpenedWorkspace, request: RunRequest, *, rows: in
 
 def _preview(prepared: PreparedRun, computation: Computation, rows: int) -> Preview:
     snapshot, plan = prepared.snapshot, prepared.plan
-    counts = {each.seq: each for each in computation.counts}
+    counts = {count.seq: count for count in computation.counts}
     operations = [
         PreviewedOperation(
             operation.seq,
@@ -136,7 +136,7 @@ def _preview(prepared: PreparedRun, computation: Computation, rows: int) -> Prev
         tuple(operations),
         tuple(outputs),
         checks,
-        tuple(each for each in prepared.notices if each.code not in _NOTICES_OF_DRAFTS),
+        tuple(warning for warning in prepared.notices if warning.code not in _NOTICES_OF_DRAFTS),
     )
 
 

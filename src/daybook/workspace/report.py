@@ -244,12 +244,16 @@ def _total_lines(
         yield TotalLine(None, page.count, page.totals or {})
         return
     names = {0: _LOADED_ROWS}
-    names |= {each.seq: each.name for each in prepared.snapshot.project.operations if each.type in _MAKES_ROWS}
+    names |= {
+        operation.seq: operation.name
+        for operation in prepared.snapshot.project.operations
+        if operation.type in _MAKES_ROWS
+    }
     for seq, name in names.items():
-        wanted = replace(request, where=(RowCondition(_SEQ_COLUMN, "=", seq),), limit=0)
-        found = read_numbers(workspace, wanted)
-        if found.count:
-            yield TotalLine(name, found.count, found.totals or {})
+        line_request = replace(request, where=(RowCondition(_SEQ_COLUMN, "=", seq),), limit=0)
+        line_page = read_numbers(workspace, line_request)
+        if line_page.count:
+            yield TotalLine(name, line_page.count, line_page.totals or {})
 
 
 _MAKES_ROWS = ("aggregate", "append")
@@ -257,9 +261,9 @@ _MAKES_ROWS = ("aggregate", "append")
 
 def _compare(workspace: OpenedWorkspace, before: RunRecord, after: RunRecord, output: OutputResult) -> OutputDifference:
     has_id = output.operation_id != f"op-{output.operation_seq}"
-    wanted = output.operation_id if has_id else str(output.operation_seq)
+    output_name = output.operation_id if has_id else str(output.operation_seq)
     try:
-        return OutputDifference(output, diff_runs(workspace, DiffRequest(before.id, after.id, wanted, limit=20)))
+        return OutputDifference(output, diff_runs(workspace, DiffRequest(before.id, after.id, output_name, limit=20)))
     except DaybookError as problem:
         return OutputDifference(output, None, _fact(problem))
 

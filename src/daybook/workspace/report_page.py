@@ -78,7 +78,7 @@ def render_report(report: RunReport) -> str:
         checks=tuple(_checks(report)),
         bridges=tuple(_draw_bridges(report)),
         lineages=tuple(_lineages(report)),
-        outputs={each.output.operation_seq: each.output for each in report.numbers},
+        outputs={numbers.output.operation_seq: numbers.output for numbers in report.numbers},
         value=texts.format_value,
         shown_columns=shown_columns,
         pin_text=_pin_text,
@@ -91,7 +91,7 @@ def _shown(value: Any) -> Any:
 
 
 def _checks(report: RunReport) -> Iterator[CheckLine]:
-    counted = {each.seq: each.rows_picked for each in report.run.operations}
+    counted = {operation.seq: operation.rows_picked for operation in report.run.operations}
     failed = {seq for finding in report.run.errors for seq in _failed_operations(finding)}
     for operation in report.snapshot.project.operations:
         if operation.type != "check":
@@ -109,10 +109,10 @@ def _checks(report: RunReport) -> Iterator[CheckLine]:
 
 
 def _draw_bridges(report: RunReport) -> Iterator[tuple[MeasureBridge, Markup | None]]:
-    for number, each in enumerate(report.bridges):
-        found = each.result
-        has_moved = found is not None and bool(found.causes)
-        yield each, Markup(draw_bridge(found, name=f"bridge-{number}")) if found is not None and has_moved else None
+    for number, bridge in enumerate(report.bridges):
+        result = bridge.result
+        has_moved = result is not None and bool(result.causes)
+        yield bridge, Markup(draw_bridge(result, name=f"bridge-{number}")) if result is not None and has_moved else None
 
 
 def _failed_operations(finding: Any) -> Iterator[int]:
@@ -126,11 +126,11 @@ def _lineages(report: RunReport) -> Iterator[ReportLineage]:
     """One for each output; outputs of the same columns are drawn once."""
     lineage = report.lineage
     drawn: dict[tuple[object, ...], OutputResult] = {}
-    for each in report.numbers:
-        output, seq = each.output, each.output.operation_seq
+    for numbers in report.numbers:
+        output, seq = numbers.output, numbers.output.operation_seq
         names = [column for number, column in lineage.columns if number == seq]
         columns = tuple(lineage.column(seq, name) for name in names)
-        direct = (tuple(each for each in column.inputs if each.kind == "direct") for column in columns)
+        direct = (tuple(input_ for input_ in column.inputs if input_.kind == "direct") for column in columns)
         like = drawn.setdefault((*names, *direct), output)
         picture = None
         if like is output and len(columns) <= _MOST_DRAWN:
@@ -141,21 +141,21 @@ def _lineages(report: RunReport) -> Iterator[ReportLineage]:
 def _draw_lineage(output: OutputResult, columns: tuple[ColumnLineage, ...], rows: ColumnLineage) -> str:
     """What decides about all rows of the output is drawn once, not to every column."""
     target = f"output {output.operation_seq}"
-    shared = {(each.dataset_id, each.column) for each in rows.inputs}
+    shared = {(input_.dataset_id, input_.column) for input_ in rows.inputs}
     lines: list[ColumnLine] = []
     for column in columns:
         strongest: dict[tuple[str, str], ColumnLine] = {}
-        for each in column.inputs:
-            is_direct = each.kind == "direct"
-            source = (each.dataset_id, each.column)
+        for input_ in column.inputs:
+            is_direct = input_.kind == "direct"
+            source = (input_.dataset_id, input_.column)
             if not is_direct and source in shared:
                 continue
-            known = strongest.get(source)
-            if known is None or (is_direct and not known.is_direct):
-                strongest[source] = ColumnLine(source, (target, column.column), is_direct, each.how)
+            strongest_line = strongest.get(source)
+            if strongest_line is None or (is_direct and not strongest_line.is_direct):
+                strongest[source] = ColumnLine(source, (target, column.column), is_direct, input_.how)
         lines += strongest.values()
     if shared:
-        hows = {(each.dataset_id, each.column): each.how for each in rows.inputs}
+        hows = {(input_.dataset_id, input_.column): input_.how for input_ in rows.inputs}
         lines += [ColumnLine(source, (target, _ROWS), is_direct=False, how=hows[source]) for source in sorted(shared)]
     used: dict[str, list[str]] = {}
     for line in lines:
@@ -163,7 +163,7 @@ def _draw_lineage(output: OutputResult, columns: tuple[ColumnLineage, ...], rows
         if line.source[1] not in names:
             names.append(line.source[1])
     written = (*(column.column for column in columns), *([_ROWS] if shared else []))
-    tables = [TableColumns(name, name, tuple(sorted(found)), "dataset") for name, found in sorted(used.items())]
+    tables = [TableColumns(name, name, tuple(sorted(names)), "dataset") for name, names in sorted(used.items())]
     tables.append(TableColumns(target, output.destination, written, target))
     title = f"Where the columns of {output.destination} come from"
     return draw_columns(tables, lines, title=title, name=f"lineage-{output.operation_seq}")

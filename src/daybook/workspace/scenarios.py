@@ -139,11 +139,11 @@ def new_scenario(
     with workspace.open_run_environment(listener) as environment:
         if run_id is None:
             with environment.store.read() as transaction:
-                wanted = RunFilter(definition.id, None, "completed")
-                found = transaction.runs.page(wanted, limit=1, after=None).runs
-            if not found:
+                run_filter = RunFilter(definition.id, None, "completed")
+                runs = transaction.runs.page(run_filter, limit=1, after=None).runs
+            if not runs:
                 raise DaybookError("RUN_052", project=definition.id)
-            run_id = found[0].id
+            run_id = runs[0].id
         else:
             with environment.store.read() as transaction:
                 run_id = transaction.runs.id_of(run_id)

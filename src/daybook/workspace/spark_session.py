@@ -132,11 +132,11 @@ class BackgroundSession:
             return None
         from daybook.engine.java.session import open_warm_session
 
-        found = open_warm_session(self._engines, app_name="daybook")
-        if isinstance(found, str):
-            self._on_note(f"Spark is started for this command: {found}")
+        session = open_warm_session(self._engines, app_name="daybook")
+        if isinstance(session, str):
+            self._on_note(f"Spark is started for this command: {session}")
             return None
-        return found
+        return session
 
 
 class ProgramSession:

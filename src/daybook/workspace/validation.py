@@ -45,7 +45,7 @@ def check_workspace(workspace: LoadedWorkspace) -> WorkspaceFindings:
     findings.add(_registration_findings(workspace))
     errors = sorted([*workspace_errors(workspace), *findings.errors], key=_span_key)
     wrong = {error.span.file for error in errors if error.code in _WRONG_VIEWS and error.span is not None}
-    views = {key for key, each in workspace.definitions["dataset"].items() if each.file in wrong}
+    views = {key for key, definition in workspace.definitions["dataset"].items() if definition.file in wrong}
     errors = [error for error in errors if not (error.code == "PROJECT_061" and error.parameters["view"] in views)]
     first = [error for error in errors if not _is_consequence(error, workspace)]
     # Projects that read each other's outputs have nothing but such findings.
@@ -123,8 +123,10 @@ def is_of_registered_dataset(error: DaybookError, workspace: LoadedWorkspace) ->
         return False
     missing = str(error.parameters[_MISSING_ID_PARAMETERS[error.code]])
     projects = (definition.model for definition in workspace.definitions["project"].values())
-    outputs = (each for project in projects for each in project.operations if isinstance(each, OutputOperation))
-    return any(each.arguments.registered_id == missing for each in outputs)
+    outputs = (
+        operation for project in projects for operation in project.operations if isinstance(operation, OutputOperation)
+    )
+    return any(output.arguments.registered_id == missing for output in outputs)
 
 
 def _as_notice(error: DaybookError) -> Notice:

@@ -109,7 +109,7 @@ ARGUMENT_CHECKS: Mapping[str, _Check] = {
     "offset": (lambda value: _is_whole(value) and value >= 0, "a whole number from 0"),
     "projects": (lambda value: all(map(_is_text, value)), "ids of projects"),
     "jobs": _POSITIVE,
-    "paths": (lambda value: all(isinstance(each, str | Path) for each in value), "paths"),
+    "paths": (lambda value: all(isinstance(path, str | Path) for path in value), "paths"),
     "limit": (lambda value: _is_whole(value) and 1 <= value <= _MOST_ROWS, f"a whole number from 1 to {_MOST_ROWS}"),
     "version": _POSITIVE,
     "version_a": _POSITIVE,

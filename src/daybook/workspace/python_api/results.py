@@ -177,8 +177,8 @@ class Bridge:
         return data
 
     def __repr__(self) -> str:
-        found = self.result
-        return f"<Bridge of {found.measure} from {found.before} to {found.after}: {len(found.causes)} causes>"
+        result = self.result
+        return f"<Bridge of {result.measure} from {result.before} to {result.after}: {len(result.causes)} causes>"
 
     def _repr_html_(self) -> str:
         from daybook.workspace.numbers import draw_bridge

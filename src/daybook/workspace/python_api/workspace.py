@@ -231,8 +231,10 @@ class Workspace:
         from daybook.model.parameter import by_project
         from daybook.workspace.close import build_close
 
-        given = by_project(parameters or {})
-        request = BuildRequest(period, projects, only, full, keep_going, jobs, allow_empty, draft, given)
+        parameters_by_project = by_project(parameters or {})
+        request = BuildRequest(
+            period, projects, only, full, keep_going, jobs, allow_empty, draft, parameters_by_project
+        )
         return build_close(self._opened, request)
 
     @checked
@@ -591,6 +593,6 @@ def _numbers_request(
     from daybook.io.stored_rows import RowCondition, RowOrder
     from daybook.workspace.numbers import NumbersRequest
 
-    conditions = tuple(RowCondition(*each) for each in where)
+    conditions = tuple(RowCondition(*condition) for condition in where)
     order = tuple(RowOrder(name.removeprefix("-"), name.startswith("-")) for name in sort)
     return NumbersRequest(run_id, output, conditions, order)
