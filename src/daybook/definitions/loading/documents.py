@@ -340,14 +340,14 @@ def _unescape(text: str, start: int) -> str:
     if "\\" not in text:
         return text
 
-    def one(match: re.Match[str]) -> str:
+    def replacement(match: re.Match[str]) -> str:
         if match[1]:
             return chr(int(match[1], 16))
         if match[2] not in _ESCAPES:
             raise _InvalidJsonError(f"JSON has no escape \\{match[2]}", start + match.start())
         return _ESCAPES[match[2]]
 
-    return _join_surrogates(_ESCAPE.sub(one, text))
+    return _join_surrogates(_ESCAPE.sub(replacement, text))
 
 
 def _join_surrogates(text: str) -> str:
