@@ -66,17 +66,17 @@ class StandardStreams:
         return None if failure is None else failure.strerror or str(failure)
 
 
-def _open_stream(given: TextIO | None, number: int) -> tuple[TextIO, _TolerantFile]:
+def _open_stream(python_stream: TextIO | None, number: int) -> tuple[TextIO, _TolerantFile]:
     """The stream at a file number; Python has none where the caller closed it."""
-    if given is None:
+    if python_stream is None:
         _redirect_to_null(number)
     else:
-        given.flush()
+        python_stream.flush()
     outlet = _TolerantFile(number, "w", closefd=False)
     stream = io.TextIOWrapper(
         io.BufferedWriter(outlet),
-        encoding=given.encoding if given else "utf-8",
-        errors=given.errors if given else None,
+        encoding=python_stream.encoding if python_stream else "utf-8",
+        errors=python_stream.errors if python_stream else None,
         line_buffering=outlet.isatty() or number == 2,
     )
     return stream, outlet
@@ -307,15 +307,15 @@ def command_tree() -> Callable[..., object]:
 
 def _execute(arguments: Sequence[str]) -> int:
     collect_seldom()
-    given = move_root_options_first(arguments)
+    words = move_root_options_first(arguments)
     try:
-        command_tree()(given, prog_name="daybook")
+        command_tree()(words, prog_name="daybook")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except KeyboardInterrupt:
         return 130
     except Exception as error:
-        return report_failure(error, is_debug="--debug" in given, as_json="--json" in given)
+        return report_failure(error, is_debug="--debug" in words, as_json="--json" in words)
     return 0
 
 

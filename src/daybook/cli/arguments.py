@@ -32,7 +32,7 @@ def _matching_or_empty(candidates: Callable[[typer.Context], Iterable[Candidate]
 
     def complete(context: typer.Context, incomplete: str) -> list[Candidate]:
         try:
-            return [each for each in candidates(context) if _candidate_text(each).startswith(incomplete)]
+            return [candidate for candidate in candidates(context) if _candidate_text(candidate).startswith(incomplete)]
         except Exception:
             return []
 
@@ -55,14 +55,18 @@ def parameter_names(context: typer.Context) -> Iterable[Candidate]:
     projects = _read_workspace(context).definitions["project"]
     # While the value of an option is being written, no argument is known yet.
     named = next(projects[word].model for word in _line_words() if word in projects)
-    return [(f"{name}=", f"a {each.type}") for name, each in named.parameters.items()]
+    return [(f"{name}=", f"a {parameter.type}") for name, parameter in named.parameters.items()]
 
 
 @_matching_or_empty
 def project_parameter_names(context: typer.Context) -> Iterable[Candidate]:
     """The parameters of all projects, as a build sets them."""
     projects = _read_workspace(context).definitions["project"].values()
-    return [(f"{one.id}.{name}=", f"a {each.type}") for one in projects for name, each in one.model.parameters.items()]
+    return [
+        (f"{project.id}.{name}=", f"a {parameter.type}")
+        for project in projects
+        for name, parameter in project.model.parameters.items()
+    ]
 
 
 @_matching_or_empty
@@ -117,7 +121,7 @@ def tables_with_slices(context: typer.Context) -> Iterable[Candidate]:
     """Destinations that collect periods."""
     from daybook.workspace.maintenance import list_slices
 
-    return sorted({each.table for each in list_slices(_open_workspace(context))})
+    return sorted({slice_.table for slice_ in list_slices(_open_workspace(context))})
 
 
 @_matching_or_empty
@@ -125,8 +129,8 @@ def slice_periods(context: typer.Context) -> Iterable[Candidate]:
     """The periods of the table before it on the line."""
     from daybook.workspace.maintenance import list_slices
 
-    found = list_slices(_open_workspace(context), str(context.params.get("table")))
-    return [(each.period, f"{each.rows or 0:,} rows") for each in found]
+    slices = list_slices(_open_workspace(context), str(context.params.get("table")))
+    return [(slice_.period, f"{slice_.rows or 0:,} rows") for slice_ in slices]
 
 
 def run_ids(*status: str) -> Completer:
@@ -152,15 +156,15 @@ def period_identifiers(context: typer.Context, incomplete: str) -> list[Candidat
     this_year = datetime.now(UTC).year
 
     @_matching_or_empty
-    def found(context: typer.Context) -> Iterable[Candidate]:
+    def candidates(context: typer.Context) -> Iterable[Candidate]:
         cut = _named_calendar(context)
         years = (int(year[0]),) if year else (this_year - 1, this_year)
-        known = [period for label in years for period in cut.of_year(label) if period.identifier.startswith(begun)]
-        longer = [period for period in known if period.start_date < period.end_date]
+        periods = [period for label in years for period in cut.of_year(label) if period.identifier.startswith(begun)]
+        longer = [period for period in periods if period.start_date < period.end_date]
         is_open = any(period.identifier != begun for period in longer)
-        return [(f"{before}{dots}{each.identifier}", each.level) for each in (longer if is_open else known)]
+        return [(f"{before}{dots}{period.identifier}", period.level) for period in (longer if is_open else periods)]
 
-    return found(context, incomplete)
+    return candidates(context, incomplete)
 
 
 def function_names(incomplete: str) -> list[str]:
@@ -333,8 +337,8 @@ class RootOptions:
 
 
 def root_options(context: typer.Context) -> RootOptions:
-    found = context.obj
-    return found if isinstance(found, RootOptions) else RootOptions()
+    options = context.obj
+    return options if isinstance(options, RootOptions) else RootOptions()
 
 
 def open_workspace(context: typer.Context) -> "OpenedWorkspace":

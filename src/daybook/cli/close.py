@@ -196,23 +196,23 @@ def graph(
     """
     from daybook.workspace.close import close_graph
 
-    found = close_graph(open_workspace(context), period=period)
-    _show_notices(found.notices)
+    result = close_graph(open_workspace(context), period=period)
+    _show_notices(result.notices)
     if as_json:
-        echo_json(found)
+        echo_json(result)
     elif mermaid:
         from daybook.workspace.mermaid import graph_as_mermaid
 
-        echo(graph_as_mermaid(found))
+        echo(graph_as_mermaid(result))
     else:
-        _show_graph(found)
+        _show_graph(result)
 
 
-def _show_graph(found: "CloseGraphResult") -> None:
-    if not found.nodes:
+def _show_graph(result: "CloseGraphResult") -> None:
+    if not result.nodes:
         echo_note("the workspace has no projects")
-    for node in found.nodes:
-        reads = [edge for edge in found.edges if edge.reader == node.name]
+    for node in result.nodes:
+        reads = [edge for edge in result.edges if edge.reader == node.name]
         echo(node.name)
         for edge in reads:
             echo(f"  reads {edge.dataset} from {edge.maker}")
@@ -230,12 +230,12 @@ def status(
     """
     from daybook.workspace.close import close_status
 
-    found = close_status(open_workspace(context), period=period, ask=ask)
-    _show_notices(found.notices)
+    result = close_status(open_workspace(context), period=period, ask=ask)
+    _show_notices(result.notices)
     if as_json:
-        echo_json(found)
+        echo_json(result)
     else:
-        show_status(found)
+        show_status(result)
 
 
 def show_status(found: "CloseStatus") -> None:
@@ -246,30 +246,30 @@ def show_status(found: "CloseStatus") -> None:
         _show_status_grid(found)
     else:
         _show_status_list(found)
-    for each in found.nodes:
-        for reason in each.reasons:
-            echo(f"{each.node.project} {each.node.period.identifier}: {reason}")
+    for status in found.nodes:
+        for reason in status.reasons:
+            echo(f"{status.node.project} {status.node.period.identifier}: {reason}")
     _show_left_out(found.left_out)
 
 
-def _show_status_grid(found: "CloseStatus") -> None:
+def _show_status_grid(result: "CloseStatus") -> None:
     """Projects down, periods across."""
-    statuses = {(status.node.project, status.node.period.identifier): status for status in found.nodes}
+    statuses = {(status.node.project, status.node.period.identifier): status for status in result.nodes}
     rows = []
-    for project in found.projects:
+    for project in result.projects:
         cells: list[Cell] = [project]
-        for period in found.periods:
+        for period in result.periods:
             status = statuses.get((project, period))
             cells.append((_state_text(status), STATE_STYLES.get(status.state, "")) if status else "")
         rows.append(cells)
-    show_table(("project", *found.periods), rows)
+    show_table(("project", *result.periods), rows)
 
 
-def _show_status_list(found: "CloseStatus") -> None:
+def _show_status_list(result: "CloseStatus") -> None:
     """A line for each node, where there are more periods than a table can have columns."""
-    project_width = max(map(len, found.projects))
-    period_width = max(map(len, found.periods))
-    for status in found.nodes:
+    project_width = max(map(len, result.projects))
+    period_width = max(map(len, result.periods))
+    for status in result.nodes:
         node = status.node
         echo(f"{node.project:<{project_width}}  {node.period.identifier:<{period_width}}  {_state_text(status)}")
 
@@ -318,8 +318,8 @@ def build(
     from daybook.model.parameter import by_project, parse_settings
     from daybook.workspace.close import build_close, plan_close_build
 
-    given = by_project(parse_settings(settings or (), "PROJECT.NAME=VALUE"))
-    request = BuildRequest(period, tuple(projects or ()), only, full, keep_going, jobs, allow_empty, draft, given)
+    parameters = by_project(parse_settings(settings or (), "PROJECT.NAME=VALUE"))
+    request = BuildRequest(period, tuple(projects or ()), only, full, keep_going, jobs, allow_empty, draft, parameters)
     if dry_run:
         plan = plan_close_build(open_workspace(context), request)
         _show_notices(plan.notices)
@@ -374,10 +374,12 @@ def _show_plan(plan: "BuildPlan") -> None:
 
 def show_build_result(result: "BuildResult") -> None:
     rows: list[tuple[Cell, ...]] = []
-    for each in result.nodes:
-        seconds = f"{each.seconds:.1f}" if each.result in ("ran", "failed") else ""
-        outcome = (each.result, STATE_STYLES.get(each.result, ""))
-        rows.append((each.node.project, each.node.period.identifier, outcome, each.run or "", seconds))
+    for node_result in result.nodes:
+        seconds = f"{node_result.seconds:.1f}" if node_result.result in ("ran", "failed") else ""
+        outcome = (node_result.result, STATE_STYLES.get(node_result.result, ""))
+        rows.append(
+            (node_result.node.project, node_result.node.period.identifier, outcome, node_result.run or "", seconds)
+        )
     if rows:
         show_table(("project", "period", "result", "run", "seconds"), rows)
     for reason in result.reasons:
@@ -386,8 +388,8 @@ def show_build_result(result: "BuildResult") -> None:
 
 
 def _show_notices(notices: "tuple[Notice, ...]") -> None:
-    for each in notices:
-        show_notice(each)
+    for notice in notices:
+        show_notice(notice)
 
 
 def _show_left_out(left_out: tuple[str, ...]) -> None:

@@ -85,11 +85,11 @@ def diff(
     request = DiffRequest(a, b, output, rows, split_columns(key), parse_tolerance(tolerance), limit)
     is_quiet = root_options(context).is_quiet or as_json
     with open_workspace_with_spark(context) as workspace, spinner("comparing rows", is_quiet=is_quiet):
-        found = diff_runs(workspace, request)
+        result = diff_runs(workspace, request)
     if as_json:
-        echo_json(found)
+        echo_json(result)
     else:
-        show_diff(found)
+        show_diff(result)
 
 
 def split_columns(text: str | None) -> tuple[str, ...]:
@@ -120,7 +120,7 @@ def show_diff(found: "DiffResult") -> None:
         count = rows.added + rows.removed + rows.changed
         echo("\nthe largest changes\n" if len(found.changes) < count else "\nthe changes\n")
         titles = ("", *found.key, "what", "before", "after")
-        _show_rows(titles, [_change_cells(found, each) for each in found.changes], labels=1 + len(found.key))
+        _show_rows(titles, [_change_cells(found, change) for change in found.changes], labels=1 + len(found.key))
 
 
 def show_runs(a: "ComparedRun", b: "ComparedRun") -> None:
@@ -129,21 +129,21 @@ def show_runs(a: "ComparedRun", b: "ComparedRun") -> None:
         echo(f"{letter}  {run.run_id}  {run.project_id} version {run.project_version} for {run.period}{draft}")
 
 
-def _describe_choice(found: "DiffResult") -> None:
+def _describe_choice(result: "DiffResult") -> None:
     echo_note(
-        f"{found.output}: rows of {found.operation.name}, matched by {', '.join(found.key)}"
-        f" ({_KEY_WORDS[found.key_origin]})"
+        f"{result.output}: rows of {result.operation.name}, matched by {', '.join(result.key)}"
+        f" ({_KEY_WORDS[result.key_origin]})"
     )
-    for letter, run in (("A", found.a), ("B", found.b)):
+    for letter, run in (("A", result.a), ("B", result.b)):
         if run.is_computed:
             echo_note(f"{letter} was computed again from its snapshot")
-    _say_repeated(found.repeated)
-    for letter, names in (("A", found.only_in.a), ("B", found.only_in.b)):
+    _say_repeated(result.repeated)
+    for letter, names in (("A", result.only_in.a), ("B", result.only_in.b)):
         if names:
             echo_note(f"only in {letter}: {', '.join(names)}")
-    for each in found.retyped:
-        echo_note(f"{each.column} is {each.type_a} in A and {each.type_b} in B")
-    for notice in found.notices:
+    for column in result.retyped:
+        echo_note(f"{column.column} is {column.type_a} in A and {column.type_b} in B")
+    for notice in result.notices:
         show_notice(notice)
 
 
@@ -155,7 +155,7 @@ def _say_repeated(repeated: "RepeatedRowKeys") -> None:
         )
 
 
-def _change_cells(found: "DiffResult", change: "RowChange") -> "tuple[Cell, ...]":
+def _change_cells(result: "DiffResult", change: "RowChange") -> "tuple[Cell, ...]":
     mark: Cell = ("~", "yellow")
     if change.before is None:
         mark = ("+", "green")
@@ -164,7 +164,7 @@ def _change_cells(found: "DiffResult", change: "RowChange") -> "tuple[Cell, ...]
     names = [name for name in change.columns if _is_worth_showing(change, name)]
     return (
         mark,
-        *(value_text(change.key[name]) for name in found.key),
+        *(value_text(change.key[name]) for name in result.key),
         ", ".join(names),
         _values(change.before, names),
         _values(change.after, names),
@@ -214,11 +214,11 @@ def bridge(
     request = BridgeRequest(a, b, measure, output, rows, split_columns(by), split_columns(order))
     is_quiet = root_options(context).is_quiet or as_json
     with open_workspace_with_spark(context) as workspace, run_listener(is_quiet=is_quiet) as listener:
-        found = bridge_runs(workspace, request, listener=listener)
+        result = bridge_runs(workspace, request, listener=listener)
     if as_json:
-        echo_json(found)
+        echo_json(result)
     else:
-        show_bridge(found)
+        show_bridge(result)
 
 
 def show_bridge(found: "BridgeResult") -> None:
@@ -253,7 +253,7 @@ def _show_cause(cause: "Cause") -> None:
     _say_repeated(cause.repeated)
     if cause.largest:
         names = tuple(cause.largest[0].key)
-        cells = [_effect_cells(names, each) for each in cause.largest]
+        cells = [_effect_cells(names, effect) for effect in cause.largest]
         _show_rows((*names, "what", "before", "after", "effect"), cells, labels=len(names), right=(len(names) + 3,))
 
 
@@ -272,9 +272,9 @@ def _effect_cells(names: tuple[str, ...], effect: "RowEffect") -> "tuple[Cell, .
     )
 
 
-def _show_groups(found: "BridgeResult") -> None:
-    names = tuple(found.by[0].key) if found.by else ()
-    titles = (*names, "before", *(cause.name for cause in found.causes), "after")
+def _show_groups(result: "BridgeResult") -> None:
+    names = tuple(result.by[0].key) if result.by else ()
+    titles = (*names, "before", *(cause.name for cause in result.causes), "after")
     cells: list[tuple[Cell, ...]] = [
         (
             *(value_text(value) for value in group.key.values()),
@@ -282,7 +282,7 @@ def _show_groups(found: "BridgeResult") -> None:
             *((signed_text(share), sign_colour(share)) for share in group.shares),
             number_text(group.after),
         )
-        for group in found.by or ()
+        for group in result.by or ()
     ]
     echo("")
     _show_figures(titles, cells, labels=len(names))
@@ -323,18 +323,18 @@ def _cell_text(cell: "Cell") -> str:
     return cell if isinstance(cell, str) else cell[0]
 
 
-def _show_way_on(found: "BridgeResult") -> None:
+def _show_way_on(result: "BridgeResult") -> None:
     """Where `explain` continues: with the row that did most, else with the rows behind the total."""
     import shlex
 
     from daybook.runs.explain.row_origins import format_keys
 
-    for cause in found.causes:
-        row = next((each for each in cause.largest or () if each.after is not None), None)
+    for cause in result.causes:
+        row = next((candidate for candidate in cause.largest or () if candidate.after is not None), None)
         if row is not None and cause.explained_by is not None:
             keys = {name: None if value is None else value_text(value) for name, value in row.key.items()}
-            words = ("daybook", "explain", found.b.run_id, str(cause.explained_by), *format_keys(keys))
+            words = ("daybook", "explain", result.b.run_id, str(cause.explained_by), *format_keys(keys))
             echo_note(f"`{shlex.join(words)}` explains the row with the largest effect")
             return
-    if found.operation.seq_b:
-        echo_note(f"`daybook explain {found.b.run_id} {found.operation.seq_b}` shows the rows behind the total of B")
+    if result.operation.seq_b:
+        echo_note(f"`daybook explain {result.b.run_id} {result.operation.seq_b}` shows the rows behind the total of B")

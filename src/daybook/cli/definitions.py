@@ -46,27 +46,27 @@ def validate(
     """
     from daybook.workspace.definitions import validate_definitions
 
-    found = validate_definitions(path, workspace=root_options(context).workspace)
+    validation = validate_definitions(path, workspace=root_options(context).workspace)
     if as_json:
-        echo_json(found)
+        echo_json(validation)
     else:
-        for notice in found.notices:
+        for notice in validation.notices:
             show_notice(notice)
-        for error in found.errors:
+        for error in validation.errors:
             show_error(error)
         if not root_options(context).is_quiet:
-            echo_note(_validation_summary(found.definition_count, len(found.errors), found.accepted))
-        if root_options(context).is_verbose and found.skipped:
-            echo_note(_skipped_summary(found.skipped))
-    if not found.is_ok:
+            echo_note(_validation_summary(validation.definition_count, len(validation.errors), validation.accepted))
+        if root_options(context).is_verbose and validation.skipped:
+            echo_note(_skipped_summary(validation.skipped))
+    if not validation.is_ok:
         raise typer.Exit(2)
 
 
 def _validation_summary(checked: int, findings: int, accepted: int) -> str:
     definitions = f"{checked} definition{'' if checked == 1 else 's'}"
-    found = f"{findings} error{'' if findings == 1 else 's'}" if findings else "nothing wrong"
-    known = f", {accepted} warning{'' if accepted == 1 else 's'} accepted" if accepted else ""
-    return f"{definitions}, {found}{known}"
+    outcome = f"{findings} error{'' if findings == 1 else 's'}" if findings else "nothing wrong"
+    suffix = f", {accepted} warning{'' if accepted == 1 else 's'} accepted" if accepted else ""
+    return f"{definitions}, {outcome}{suffix}"
 
 
 # How many skipped files are named.
@@ -94,8 +94,8 @@ def compile_project(
     from daybook.model.parameter import parse_settings
     from daybook.workspace.definitions import compile_project
 
-    given = parse_settings(settings or ())
-    compiled = compile_project(open_workspace(context), project, period=period, parameters=given)
+    parameters = parse_settings(settings or ())
+    compiled = compile_project(open_workspace(context), project, period=period, parameters=parameters)
     if as_json:
         echo_json(compiled.description)
         return
@@ -130,14 +130,14 @@ def functions(
     """List the functions of the expression language."""
     from daybook.workspace.reference import list_functions
 
-    found = list_functions(name)
+    listing = list_functions(name)
     if as_json:
-        echo_json(found)
+        echo_json(listing)
         return
     if name is None:
-        _show_families(found)
+        _show_families(listing)
         return
-    (function,) = found
+    (function,) = listing
     over = f"   over {', '.join(function.over)}" if function.over else ""
     echo(f"{function.signature} → {function.result}\n  {function.description}")
     echo(f"  {function.example} = {function.value}{over}")
@@ -345,14 +345,14 @@ def _write_new_scenario(
 
     listener = _SearchLines(is_quiet=root_options(context).is_quiet)
     with open_workspace_with_spark(context) as workspace:
-        made = new_scenario(workspace, project, run_id=run_id, file=out, within=within, listener=listener)
+        scenario = new_scenario(workspace, project, run_id=run_id, file=out, within=within, listener=listener)
     if as_json:
-        echo_json(made)
+        echo_json(scenario)
         return
-    echo(f"wrote {made.file.as_posix()}: {made.rows} rows of run {made.run_id}")
-    if made.missed:
-        echo_note(f"no row reaches {', '.join(made.missed)}")
-    if not made.is_reduced:
+    echo(f"wrote {scenario.file.as_posix()}: {scenario.rows} rows of run {scenario.run_id}")
+    if scenario.missed:
+        echo_note(f"no row reaches {', '.join(scenario.missed)}")
+    if not scenario.is_reduced:
         echo_note(f"the limit of {within} ended the search, so some of the rows may not be needed; see --within")
     echo_note("it expects what the project computes from these rows now: check that this is correct")
 

@@ -213,13 +213,13 @@ def demo(
     from daybook.demo.month_close import demo_as_json
 
     called = root_options(context)
-    made = make_demo_workspace(folder)
+    workspace = make_demo_workspace(folder)
     if not (called.is_quiet or as_json):
-        echo_note(f"{'Created' if made.is_new else 'Using'} the workspace {folder.as_posix()}")
+        echo_note(f"{'Created' if workspace.is_new else 'Using'} the workspace {folder.as_posix()}")
     if no_run:
-        _write_data(made, is_quiet=called.is_quiet or as_json)
+        _write_data(workspace, is_quiet=called.is_quiet or as_json)
         return
-    done, quarter = _run_close(folder, period, made, called, as_json=as_json)
+    done, quarter = _run_close(folder, period, workspace, called, as_json=as_json)
     if as_json:
         echo_json(demo_as_json(done, quarter))
     else:
@@ -240,7 +240,7 @@ def _show_month(done: "DemoResult", *, is_quiet: bool) -> None:
 
 
 def _run_close(
-    folder: Path, period: str, made: "DemoWorkspace", called: RootOptions, *, as_json: bool
+    folder: Path, period: str, demo_workspace: "DemoWorkspace", called: RootOptions, *, as_json: bool
 ) -> "tuple[DemoResult, DemoQuarter]":
     """The month, then the quarter, in one Spark session that starts while the data is written."""
     from dataclasses import replace
@@ -256,7 +256,7 @@ def _run_close(
     workspace = open_workspace(folder)
     with background_session(workspace.settings.engine, show_log=called.is_verbose) as session:
         session.begin()
-        _write_data(made, is_quiet=is_quiet)
+        _write_data(demo_workspace, is_quiet=is_quiet)
         with spinner("Starting Spark", is_quiet=is_quiet):
             session()
         try:
@@ -272,9 +272,9 @@ def _run_close(
             raise typer.Exit(FAILED) from None
 
 
-def _write_data(made: "DemoWorkspace", *, is_quiet: bool) -> None:
-    if made.write_data is None:
+def _write_data(workspace: "DemoWorkspace", *, is_quiet: bool) -> None:
+    if workspace.write_data is None:
         return
-    lines = made.write_data()
+    lines = workspace.write_data()
     if not is_quiet:
         echo_note(f"Wrote {lines:,} journal lines, exchange rates, budgets and master data")

@@ -45,9 +45,9 @@ def show_explanation(found: "OperationExplanation", *, with_leads: bool = True) 
     echo(f"{found.project_id} for {found.period}" + (f", where {named}" if named else ""))
     if found.parameters:
         echo(f"parameters {', '.join(f'{name} = {text}' for name, text in found.parameters.items())}")
-    for each in found.sums:
-        if each.above is not None or not each.is_equal:
-            echo(_sum_sentence(each))
+    for total in found.sums:
+        if total.above is not None or not total.is_equal:
+            echo(_sum_sentence(total))
     if found.summary_rows is not None:
         _show_rows("what it computed", found.summary_rows)
     _show_rows(ROWS_TITLES[found.operation.type], found.rows)
@@ -69,20 +69,20 @@ def show_number(found: "NumberExplanation") -> None:
 
 
 def _show_level(level: "ExplanationLevel") -> None:
-    for found in level.explanations:
+    for explanation in level.explanations:
         echo(f"\n--- level {level.depth}" + (", the first of these groups" if level.depth == 1 else ""))
-        show_explanation(found, with_leads=False)
+        show_explanation(explanation, with_leads=False)
     for gap in level.gaps:
         echo_note(f"\noperation {gap.seq} of run {gap.run_id} cannot be shown: {gap.error.message}")
 
 
-def _sum_sentence(each: "ExplainedSum") -> str:
+def _sum_sentence(total: "ExplainedSum") -> str:
     """A total, and whether it is the same on both levels."""
-    parts = {"above": each.above, "computed again": each.value, "sum of the rows": each.rows}
-    if each.is_equal:
-        return f"{each.column}: {value_text(each.above)}, the same as above"
-    known = ", ".join(f"{name} {value_text(value)}" for name, value in parts.items() if value is not None)
-    return f"{each.column} differs: {known}"
+    parts = {"above": total.above, "computed again": total.value, "sum of the rows": total.rows}
+    if total.is_equal:
+        return f"{total.column}: {value_text(total.above)}, the same as above"
+    differing = ", ".join(f"{name} {value_text(value)}" for name, value in parts.items() if value is not None)
+    return f"{total.column} differs: {differing}"
 
 
 def _show_rows(title: str, shown: "ShownRows") -> None:
@@ -168,11 +168,11 @@ def explain(
         _explain_code(what, as_json=as_json)
         return
     names = tuple(name.strip() for name in columns.split(",") if name.strip()) if columns else ()
-    found = _compute_explanation(context, what, operation, keys or [], limit, depth, names, as_json=as_json)
+    explanation = _compute_explanation(context, what, operation, keys or [], limit, depth, names, as_json=as_json)
     if as_json:
-        echo_json(found)
+        echo_json(explanation)
     else:
-        show_number(found)
+        show_number(explanation)
 
 
 def _explain_code(written: str, *, as_json: bool) -> None:
@@ -251,21 +251,21 @@ def lineage(
     """
     from daybook.workspace.lineage import trace_columns
 
-    found = trace_columns(
+    traced = trace_columns(
         open_workspace(context), project, tuple(columns or ()), downstream=downstream, to_start=to_start
     )
-    for each in found.notices:
-        show_notice(each)
+    for notice in traced.notices:
+        show_notice(notice)
     if as_json:
-        echo_json(found)
+        echo_json(traced)
     elif mermaid:
         from daybook.workspace.mermaid import picture_as_mermaid
 
-        echo(picture_as_mermaid(found.picture))
-    elif not found.outputs:
+        echo(picture_as_mermaid(traced.picture))
+    elif not traced.outputs:
         echo_note(f"nothing comes from {downstream}" if downstream else "no output is defined")
     else:
-        for line in tree_lines(found, only_columns=bool(columns) or downstream is not None):
+        for line in tree_lines(traced, only_columns=bool(columns) or downstream is not None):
             echo(line)
 
 
@@ -291,36 +291,36 @@ def tree_lines(result: "LineageResult", *, only_columns: bool = False) -> Iterat
 def _output_branches(output: "LineageOutput") -> Iterator[_Branch]:
     if shared := (*_input_branches(output.rows.inputs), *_step_branches(output.rows.steps)):
         yield _Branch("every column", shared)
-    known = set(output.rows.steps)
+    shared_steps = set(output.rows.steps)
     for column in output.columns:
         inputs = output.own_inputs(column)
-        steps = [each for each in column.steps if each not in known]
+        steps = [step for step in column.steps if step not in shared_steps]
         yield _Branch(column.column, _column_branches(column, inputs, steps))
 
 
 def _column_branches(
     column: "LineageColumn", inputs: "Sequence[ColumnInput]", steps: "Sequence[ColumnStep]"
 ) -> tuple[_Branch, ...]:
-    found = (*_input_branches(inputs), *_step_branches(steps))
-    if any(each.kind == "direct" for each in column.inputs) or not column.steps:
-        return found
-    return (_Branch("from no input column"), *found)
+    branches = (*_input_branches(inputs), *_step_branches(steps))
+    if any(origin.kind == "direct" for origin in column.inputs) or not column.steps:
+        return branches
+    return (_Branch("from no input column"), *branches)
 
 
 def _input_branches(inputs: "Sequence[ColumnInput]") -> tuple[_Branch, ...]:
-    names = [f"{each.dataset_id}.{each.column}" for each in inputs]
+    names = [f"{origin.dataset_id}.{origin.column}" for origin in inputs]
     width = min(max(map(len, names), default=0), 38)
-    return tuple(_Branch(_input_text(each, name, width)) for each, name in zip(inputs, names, strict=True))
+    return tuple(_Branch(_input_text(origin, name, width)) for origin, name in zip(inputs, names, strict=True))
 
 
-def _input_text(each: "ColumnInput", name: str, width: int) -> str:
-    word = "from" if each.kind == "direct" else "by"
-    operations = ", ".join(map(str, each.operations))
-    return f"{word:<4} {name:<{width}}  {each.how.replace('_', ' '):<14}  {operations}".rstrip()
+def _input_text(origin: "ColumnInput", name: str, width: int) -> str:
+    word = "from" if origin.kind == "direct" else "by"
+    operations = ", ".join(map(str, origin.operations))
+    return f"{word:<4} {name:<{width}}  {origin.how.replace('_', ' '):<14}  {operations}".rstrip()
 
 
 def _step_branches(steps: "Sequence[ColumnStep]") -> tuple[_Branch, ...]:
-    return tuple(_Branch(f"{each.seq}: {text}") for each in steps if (text := _step_text(each)))
+    return tuple(_Branch(f"{step.seq}: {text}") for step in steps if (text := _step_text(step)))
 
 
 def _step_text(step: "ColumnStep") -> str:

@@ -43,8 +43,8 @@ def show_run_result(result: "RunResult", *, is_quiet: bool) -> None:
         _show_parameters(result.parameters)
         if result.accepted:
             echo(f"{result.accepted} warning{'' if result.accepted == 1 else 's'} accepted")
-        for each in result.slices:
-            echo(f"read {each.dataset_id} {each.period}: {each.origin}, run {each.run_id}")
+        for slice_ in result.slices:
+            echo(f"read {slice_.dataset_id} {slice_.period}: {slice_.origin}, run {slice_.run_id}")
         echo("")
         show_effects(result.operations, result.names)
         echo("")
@@ -111,15 +111,15 @@ def source_lines(sources: "Iterable[DryRunSource | SourceRead]") -> list[str]:
 def show_dry_runs(found: "Iterable[DryRun]") -> None:
     from daybook.runs.result import as_of_text
 
-    for each in found:
-        version = f"project version {each.project_version}"
-        echo(f"{each.project_id} can run for {each.period}, as of {as_of_text(each.as_of, each.own_as_of)}, {version}")
-        _show_parameters(each.parameters, "  ")
-        for line in source_lines(each.sources):
+    for run in found:
+        version = f"project version {run.project_version}"
+        echo(f"{run.project_id} can run for {run.period}, as of {as_of_text(run.as_of, run.own_as_of)}, {version}")
+        _show_parameters(run.parameters, "  ")
+        for line in source_lines(run.sources):
             echo(f"  reads {line}")
-        for output in each.outputs:
+        for output in run.outputs:
             echo(f"  writes {shorten_path(output.target)} ({output.format}, {output.mode})")
-        for notice in each.notices:
+        for notice in run.notices:
             show_notice(notice)
     echo("nothing was written")
 
@@ -129,13 +129,13 @@ def show_replay(result: "ReplayResult") -> None:
     for output in result.outputs:
         before = "?" if output.rows_before is None else f"{output.rows_before:,}"
         if output.is_same:
-            found = f"{output.rows_now:,} rows, the same"
+            outcome = f"{output.rows_now:,} rows, the same"
         elif output.is_same is None:
-            found = f"{output.rows_now:,} rows; the output of the run was removed and cannot be compared"
+            outcome = f"{output.rows_now:,} rows; the output of the run was removed and cannot be compared"
         else:
-            found = f"{output.rows_now:,} rows, {before} before: DIFFERENT"
+            outcome = f"{output.rows_now:,} rows, {before} before: DIFFERENT"
         kept = f", kept in {shorten_path(output.place)}" if output.place else ""
-        echo(f"  {output.operation_seq:>4}  {output.name}: {found}{kept}")
+        echo(f"  {output.operation_seq:>4}  {output.name}: {outcome}{kept}")
     echo("every output is the same" if result.is_same else "outputs differ")
 
 
@@ -194,8 +194,8 @@ def show_run_details(run: "RunDetails") -> None:
     if run.commits:
         echo("")
     for commit in run.commits:
-        known = commit.details
-        line = output_line(commit.destination, commit.rows, known.get("dataset_id"), known.get("dataset_version"))
+        details = commit.details
+        line = output_line(commit.destination, commit.rows, details.get("dataset_id"), details.get("dataset_version"))
         echo(f"{line} ({commit.mode})")
     for finding in run.errors:
         echo("")
@@ -328,30 +328,30 @@ def show(
     echo_json(definition) if as_json else _show_definition(definition)
 
 
-def _show_definition(found: "DefinitionDetails") -> None:
-    state = found.project.state if found.project else None
-    status = _project_status(state, found.version) if state else found.status
-    echo(f"# {found.kind} {found.id}, version {found.version} of {found.versions[-1]}, {status}")
-    if found.pin is not None:
-        echo(f"# the data is {found.pin.uri} at version {found.pin.version.token}")
+def _show_definition(definition: "DefinitionDetails") -> None:
+    state = definition.project.state if definition.project else None
+    status = _project_status(state, definition.version) if state else definition.status
+    echo(f"# {definition.kind} {definition.id}, version {definition.version} of {definition.versions[-1]}, {status}")
+    if definition.pin is not None:
+        echo(f"# the data is {definition.pin.uri} at version {definition.pin.version.token}")
     for warning in state.warnings if state else ():
         echo(f"# {warning}")
-    history = found.history or ()
+    history = definition.history or ()
     for entry in history[-_SHOWN_VERSIONS:]:
         echo(f"# {_describe_version(entry)}")
     if len(history) > _SHOWN_VERSIONS:
         echo(f"# ({len(history) - _SHOWN_VERSIONS} older versions: --json)")
-    echo(found.yaml, end="")
+    echo(definition.yaml, end="")
 
 
 def _describe_version(entry: "VersionEntry") -> str:
     """A version of a dataset: when it was made, and the run whose data it is."""
-    made = f"version {entry.version}  {entry.created_at:%Y-%m-%d %H:%M}"
+    described = f"version {entry.version}  {entry.created_at:%Y-%m-%d %H:%M}"
     if entry.run_id is None:
-        return made
+        return described
     period = f"  {entry.project_id} {entry.period}" if entry.period else f"  {entry.project_id}"
     rows = "" if entry.rows is None else f"  {entry.rows:,} rows"
-    return f"{made}  run {entry.run_id}{period}{rows}"
+    return f"{described}  run {entry.run_id}{period}{rows}"
 
 
 def _project_status(state: "ProjectState", shown: int) -> str:

@@ -53,15 +53,15 @@ def doctor(
     with background_session(engine, show_log=root_options(context).is_verbose) as session:
         if not skip_spark:
             session.begin()
-        found = examine(
+        examination = examine(
             workspace,
             fix=fix,
             session=None if skip_spark else session,
             on_finding=_ignore_finding if as_json else _show_finding,
         )
     if as_json:
-        echo_json(found.findings)
-    if not found.is_ok:
+        echo_json(examination.findings)
+    if not examination.is_ok:
         raise typer.Exit(1)
 
 
@@ -79,8 +79,8 @@ def _restore_store(context: typer.Context, *, as_json: bool) -> None:
 
 
 def show_recovery(found: "Recovery") -> None:
-    for each in found.slices:
-        echo(f"recovered: {each.period} of {each.table}, written by run {each.run_id}")
+    for slice_ in found.slices:
+        echo(f"recovered: {slice_.period} of {slice_.table}, written by run {slice_.run_id}")
     for table, period in found.dropped:
         echo(f"dropped after the backup: {period} of {table}")
     for dataset_id, version in found.datasets:
@@ -125,16 +125,16 @@ def collect_garbage(
     """
     from daybook.workspace.maintenance import apply_retention
 
-    found = apply_retention(open_workspace(context), dry_run=dry_run)
+    removed = apply_retention(open_workspace(context), dry_run=dry_run)
     if as_json:
-        echo_json(found)
+        echo_json(removed)
         return
-    if not (found.runs or found.versions or found.landings or found.files):
+    if not (removed.runs or removed.versions or removed.landings or removed.files):
         echo("nothing to remove")
         return
     verb = "would remove" if dry_run else "removed"
-    echo(f"{verb} {len(found.runs)} runs, the data of {len(found.versions)} registered versions,")
-    echo(f"{len(found.landings)} landed inputs and {len(found.files)} data files ({found.bytes / 1e6:,.1f} MB)")
+    echo(f"{verb} {len(removed.runs)} runs, the data of {len(removed.versions)} registered versions,")
+    echo(f"{len(removed.landings)} landed inputs and {len(removed.files)} data files ({removed.bytes / 1e6:,.1f} MB)")
 
 
 app = typer.Typer(
@@ -164,11 +164,11 @@ def start(
     """
     from daybook.workspace.maintenance import start_engine
 
-    found = start_engine(open_workspace(context), idle)
+    engine = start_engine(open_workspace(context), idle)
     if as_json:
-        echo_json(found)
+        echo_json(engine)
     else:
-        echo(f"the engine is running: process {found.pid}, ends after {found.idle} without use")
+        echo(f"the engine is running: process {engine.pid}, ends after {engine.idle} without use")
 
 
 def stop(
@@ -200,11 +200,11 @@ def status(context: typer.Context, as_json: AsJson = False) -> None:
     """Show the engines of this user that run."""
     from daybook.workspace.maintenance import engine_status
 
-    found = engine_status(open_workspace(context))
+    engines = engine_status(open_workspace(context))
     if as_json:
-        echo_json({"engines": found})
+        echo_json({"engines": engines})
     else:
-        echo("\n".join(_status_text(each) for each in found) or "no engine is running")
+        echo("\n".join(_status_text(engine) for engine in engines) or "no engine is running")
 
 
 def _status_text(engine: "EngineStatus") -> str:
@@ -254,23 +254,23 @@ def list_slices(
     """List slices with their owner, run, rows and time."""
     from daybook.workspace.maintenance import list_slices as found_slices
 
-    found = found_slices(open_workspace(context), table)
+    slices = found_slices(open_workspace(context), table)
     if as_json:
-        echo_json(found)
+        echo_json(slices)
         return
-    if not found:
+    if not slices:
         echo_note("no run has written to a table with slices")
         return
     rows = [
         (
-            each.table,
-            each.period,
-            each.project_id or "all projects that append",
-            each.run_id,
-            "" if each.rows is None else f"{each.rows:,}",
-            f"{each.written_at:%Y-%m-%d %H:%M}" if each.written_at else "",
+            slice_.table,
+            slice_.period,
+            slice_.project_id or "all projects that append",
+            slice_.run_id,
+            "" if slice_.rows is None else f"{slice_.rows:,}",
+            f"{slice_.written_at:%Y-%m-%d %H:%M}" if slice_.written_at else "",
         )
-        for each in found
+        for slice_ in slices
     ]
     show_table(("table", "period", "project", "run", "rows", "written"), rows, right=(4,), fixed=(1, 3, 4, 5))
 
@@ -304,7 +304,7 @@ def drop(
     if not (reason or "").strip():
         raise DaybookError("STORE_032", action="Dropping a slice")
     with open_workspace_with_spark(context) as workspace:
-        chosen = next((each for each in found_slices(workspace, table) if each.period == period), None)
+        chosen = next((slice_ for slice_ in found_slices(workspace, table) if slice_.period == period), None)
         # A slice that is not there is refused without a question.
         if chosen is not None and not yes:
             if as_json or not is_attended():
@@ -346,11 +346,11 @@ def take_over(
     if not (reason or "").strip():
         raise DaybookError("STORE_032", action="Taking over the slices of a workspace")
     with open_workspace_with_spark(context) as opened:
-        found = take_over_slices(opened, workspace, reason=reason or "")
+        recovery = take_over_slices(opened, workspace, reason=reason or "")
     if as_json:
-        echo_json(found)
+        echo_json(recovery)
         return
-    show_recovery(found)
+    show_recovery(recovery)
     echo(f"the slices of workspace {workspace} now belong to this workspace")
 
 

@@ -68,9 +68,9 @@ def periods(
         echo_json(listed)
         return
     rows = []
-    for each in listed:
-        period, status = each.period, each.status
-        shown = status.status if each.is_own_status else f"{status.status} by {status.because_of}"
+    for listed_period in listed:
+        period, status = listed_period.period, listed_period.status
+        shown = status.status if listed_period.is_own_status else f"{status.status} by {status.because_of}"
         rows.append((period.identifier, period.level, str(period.start_date), str(period.end_date), shown))
     show_table(("period", "level", "from", "to", "status"), rows)
 
@@ -129,16 +129,16 @@ def history(
     """Show every change of a period's status: who, when and why."""
     from daybook.workspace.history import show_period
 
-    found = show_period(open_workspace(context), identifier, calendar=calendar)
+    details = show_period(open_workspace(context), identifier, calendar=calendar)
     if as_json:
-        echo_json(found)
+        echo_json(details)
         return
-    if not found.history:
-        echo_note(f"{found.period.identifier} was never closed or locked")
+    if not details.history:
+        echo_note(f"{details.period.identifier} was never closed or locked")
         return
     rows = [
         (f"{change.changed_at:%Y-%m-%d %H:%M}", change.status, change.changed_by or "", change.reason or "")
-        for change in found.history
+        for change in details.history
     ]
     show_table(("changed", "status", "by", "reason"), rows, fixed=(0, 1, 2))
 

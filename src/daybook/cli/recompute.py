@@ -71,14 +71,20 @@ def _show_preview(preview: "Preview", *, is_quiet: bool) -> None:
         echo(f"as of {preview.as_of.isoformat()}, {preview.input_rows:,} rows of the input")
         if preview.parameters:
             echo(f"parameters {', '.join(f'{name} = {text}' for name, text in preview.parameters.items())}")
-        for found in preview.notices:
-            show_notice(found)
+        for notice in preview.notices:
+            show_notice(notice)
         echo("")
         show_table(
             ("seq", "operation", "type", "picked", "added"),
             [
-                (str(each.seq), each.name, each.type, f"{each.picked:,}", f"{each.added:,}" if each.added else "")
-                for each in preview.operations
+                (
+                    str(operation.seq),
+                    operation.name,
+                    operation.type,
+                    f"{operation.picked:,}",
+                    f"{operation.added:,}" if operation.added else "",
+                )
+                for operation in preview.operations
             ],
             right=(0, 3, 4),
         )
@@ -156,12 +162,12 @@ def _show_recomputed(output: "RecomputedOutput") -> None:
         echo_marked("same", typer.colors.GREEN, f"{output.destination}: {compared}")
     else:
         echo_marked("DIFFERS", typer.colors.RED, f"{output.destination}: {compared}, {output.count:,} differ")
-    for each in output.differences:
-        cell = each.cell
+    for difference in output.differences:
+        cell = difference.cell
         where = f"{cell.row}: {cell.column}" if cell.column else cell.row
         echo(f"    {where}: written {cell.written}, computed {cell.computed}")
-        if each.expression is not None:
-            echo(f"        by operation {each.operation}: {each.expression}")
+        if difference.expression is not None:
+            echo(f"        by operation {difference.operation}: {difference.expression}")
     if output.count > len(output.differences):
         echo(f"    and {output.count - len(output.differences):,} more")
     if output.not_compared:

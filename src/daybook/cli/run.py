@@ -188,10 +188,10 @@ def show_changes(plan: "ApplyPlan", *, is_quiet: bool) -> None:
 
 def show_touched(touched: "tuple[TouchedColumns, ...]") -> None:
     """The columns of other projects that come from what changes."""
-    for each in touched:
-        output = f"output {each.output_seq}: {', '.join(each.columns)}"
-        echo(f"{'touches':<12} {'project':<11} {each.project_id}  {output}")
-        echo(f"    because of {', '.join(each.causes)}")
+    for project in touched:
+        output = f"output {project.output_seq}: {', '.join(project.columns)}"
+        echo(f"{'touches':<12} {'project':<11} {project.project_id}  {output}")
+        echo(f"    because of {', '.join(project.causes)}")
 
 
 def _show_project_findings(effect: "ProjectEffect") -> None:
@@ -281,15 +281,18 @@ def activate(
     if as_json:
         echo_json(done[0] if len(done) == 1 and not all_projects else done)
         return
-    for each in done:
-        for notice in each.notices:
+    for activation in done:
+        for notice in activation.notices:
             show_notice(notice)
-        show_touched(each.touched)
-        echo(f"{each.project_id} is active as version {each.version}" + ("" if each.is_new else " already"))
+        show_touched(activation.touched)
+        echo(
+            f"{activation.project_id} is active as version {activation.version}"
+            + ("" if activation.is_new else " already")
+        )
         if not root_options(context).is_quiet:
             inputs = ", ".join(
                 f"{item.dataset_id} version {item.version}{' (pinned)' if item.is_pinned else ''}"
-                for item in each.inputs
+                for item in activation.inputs
             )
             echo_note(f"validated against {inputs}")
 

@@ -142,16 +142,16 @@ def thread_names() -> set[str]:
 def installed_files() -> dict[str, tuple[int, int]]:
     """When Daybook's files, and the folders with other packages, were last changed."""
     packages = (Path(path) for path in sys.path if path.endswith("-packages"))
-    found = {str(path): _stamp(path.stat()) for path in packages if path.is_dir()}
+    stamps = {str(path): _stamp(path.stat()) for path in packages if path.is_dir()}
     folders = [client.package_folder()]
     while folders:
         with os.scandir(folders.pop()) as entries:
             for entry in entries:
                 if entry.name.endswith(".py"):
-                    found[entry.path] = _stamp(entry.stat())
+                    stamps[entry.path] = _stamp(entry.stat())
                 elif entry.name != "__pycache__" and entry.is_dir():
                     folders.append(entry.path)
-    return found
+    return stamps
 
 
 def _stamp(status: os.stat_result) -> tuple[int, int]:
@@ -280,8 +280,8 @@ class _Server:
 
 def _peer(connection: socket.socket) -> tuple[int, int]:
     """The process and the user at the other end, as the system knows them."""
-    found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS_BYTES)
-    return int.from_bytes(found[:4], sys.byteorder), int.from_bytes(found[4:8], sys.byteorder)
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS_BYTES)
+    return int.from_bytes(credentials[:4], sys.byteorder), int.from_bytes(credentials[4:8], sys.byteorder)
 
 
 def _answer(connection: socket.socket, identity: ServerIdentity, *, is_outdated: bool) -> NoReturn:
