@@ -209,11 +209,11 @@ class Access:
         if session_id is None:
             return None
         with self._lock:
-            found = self._sessions.get(_digest(session_id))
-            if found is not None and found.ends_at <= self.clock():
+            entry = self._sessions.get(_digest(session_id))
+            if entry is not None and entry.ends_at <= self.clock():
                 del self._sessions[_digest(session_id)]
                 return None
-            return found.visitor if found is not None else None
+            return entry.visitor if entry is not None else None
 
     async def visitor(self, request: Request) -> Visitor | None:
         """Who asks; WEB_006 for a wrong token, None without any."""
@@ -341,8 +341,8 @@ class Guard:
     def _refusal(self, request: Request, refusal: DaybookError) -> Response:
         is_page = request.method in _SAFE_METHODS and not is_api(request.url.path)
         if refusal.code == "WEB_005" and is_page:
-            asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-            return RedirectResponse(f"/login?next={quote(asked, safe='')}" if asked != "/" else "/login", 303)
+            address = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+            return RedirectResponse(f"/login?next={quote(address, safe='')}" if address != "/" else "/login", 303)
         return answer_problem(request, refusal)
 
     def _add_headers(self, path: str, headers: MutableHeaders) -> None:
@@ -361,8 +361,8 @@ def _is_public(path: str) -> bool:
 
 def _host_name(header: str) -> str:
     """Without the port; an IPv6 address is in brackets."""
-    found = _HOST.fullmatch(header.strip().lower())
-    return found["ipv6"] or found["name"] if found else ""
+    parts = _HOST.fullmatch(header.strip().lower())
+    return parts["ipv6"] or parts["name"] if parts else ""
 
 
 def _check_origin(request: Request, *, is_secure: bool) -> None:

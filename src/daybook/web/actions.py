@@ -67,7 +67,7 @@ class ActionRequest:
                 return f"Lock {self.subject}: no run can change it any more."
 
     def as_details(self) -> dict[str, Any]:
-        given = {
+        details = {
             "period": self.period,
             "projects": list(self.projects),
             "reason": self.reason,
@@ -75,7 +75,7 @@ class ActionRequest:
             "allow_empty": self.allow_empty,
             "full": self.is_full,
         }
-        return {name: value for name, value in given.items() if value}
+        return {name: value for name, value in details.items() if value}
 
 
 @dataclass(eq=False, slots=True)
@@ -227,8 +227,8 @@ def _run(workspace: OpenedWorkspace, work: Work) -> None:
     request = work.request
     if request.period is None:
         raise DaybookError("WEB_015", argument="period", reason="it is missing")
-    wanted = RunRequest(request.subject, request.period, None, request.is_draft, request.allow_empty)
-    result = run_project(workspace, wanted, listener=_RunStart(work))
+    run_request = RunRequest(request.subject, request.period, None, request.is_draft, request.allow_empty)
+    result = run_project(workspace, run_request, listener=_RunStart(work))
     if result.failure is not None:
         raise result.failure
 
@@ -244,5 +244,7 @@ def _build(workspace: OpenedWorkspace, work: Work) -> None:
     from daybook.workspace.close import build_close
 
     request = work.request
-    wanted = BuildRequest(request.subject, request.projects, is_full=request.is_full, allow_empty=request.allow_empty)
-    work.build = build_close(workspace, wanted, listener=_BuildStart(work))
+    build_request = BuildRequest(
+        request.subject, request.projects, is_full=request.is_full, allow_empty=request.allow_empty
+    )
+    work.build = build_close(workspace, build_request, listener=_BuildStart(work))

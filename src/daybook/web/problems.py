@@ -48,8 +48,8 @@ _STATE_FAMILIES = ("MODEL", "PROJECT", "EXPR", "UPDATE", "AGGREGATE", "APPEND", 
 
 def status_of(error: DaybookError) -> int:
     """The HTTP status that says the same as a code."""
-    if (found := _STATUS_BY_CODE.get(error.code)) is not None:
-        return found
+    if (status := _STATUS_BY_CODE.get(error.code)) is not None:
+        return status
     return 409 if error.code.partition("_")[0] in _STATE_FAMILIES else 400
 
 

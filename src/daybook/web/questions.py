@@ -208,12 +208,14 @@ class Questions:
 
     def _forget_old(self) -> None:
         while len(self._known) > _KEPT_ANSWERS:
-            key = next((key for key, each in self._known.items() if each.is_over), None)
+            key = next((key for key, question in self._known.items() if question.is_over), None)
             if key is None:
                 return
             del self._known[key]
-        kept = {id(each) for each in self._known.values()}
-        self._by_id = {name: each for name, each in self._by_id.items() if id(each) in kept or not each.is_over}
+        kept = {id(question) for question in self._known.values()}
+        self._by_id = {
+            name: question for name, question in self._by_id.items() if id(question) in kept or not question.is_over
+        }
 
     def _work(self) -> None:
         while True:

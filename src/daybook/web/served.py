@@ -83,13 +83,13 @@ class RecentAnswers:
                 entry.seconds = ended - began
                 kept = _FINAL_SECONDS if entry.is_final else self._seconds_to_keep(entry, ended)
                 entry.kept_until = ended + kept
-            found: _Answer = entry.answer
-            return found
+            answer: _Answer = entry.answer
+            return answer
 
     def _seconds_to_keep(self, entry: _Entry, now: float) -> float:
         with self._lock:
-            others = [each for each in self._entries.values() if each is not entry and now < each.kept_until]
-        together = entry.seconds + sum(each.seconds for each in others if not each.is_final)
+            others = [other for other in self._entries.values() if other is not entry and now < other.kept_until]
+        together = entry.seconds + sum(other.seconds for other in others if not other.is_final)
         return max(_LEAST_SECONDS, _KEPT_PER_SECOND * together)
 
     def forget(self) -> None:
@@ -108,9 +108,11 @@ class SharedBodies:
     def get(self, key: Hashable, shown: tuple[object, ...], make: Callable[[], bytes]) -> bytes:
         """The bytes for a key; `shown` are answers that stay the same objects as long as they are kept."""
         with self._lock:
-            known = self._bodies.get(key)
-        if known is not None and all(one is other for one, other in zip(known[0], shown, strict=True)):
-            return known[1]
+            kept = self._bodies.get(key)
+        if kept is not None and all(
+            kept_answer is shown_answer for kept_answer, shown_answer in zip(kept[0], shown, strict=True)
+        ):
+            return kept[1]
         body = make()
         with self._lock:
             self._bodies[key] = (shown, body)
@@ -234,7 +236,7 @@ class Served:
             ("run", run_id),
             lambda: show_run(self.workspace, run_id),
             # The run that PROJECT@PERIOD names changes.
-            is_final=lambda found: found.record.status == "completed" and found.record.id == run_id,
+            is_final=lambda details: details.record.status == "completed" and details.record.id == run_id,
         )
 
     def outputs(self, run_id: str) -> "tuple[OutputResult, ...]":
@@ -260,13 +262,13 @@ class Served:
 
 
 def _served(request: Request) -> Served:
-    found: Served = request.app.state.served
-    return found
+    served: Served = request.app.state.served
+    return served
 
 
 def _visitor(request: Request) -> Visitor:
-    found: Visitor = request.state.visitor
-    return found
+    visitor: Visitor = request.state.visitor
+    return visitor
 
 
 def reader_of(request: Request) -> Reader:

@@ -55,8 +55,8 @@ def login_routes(access: Access, templates: Templates) -> list[Route]:
     """Plain routes, which are there before the rest of the server is loaded."""
 
     async def show_form(request: Request) -> Response:
-        asked = local_path(request.query_params.get("next"))
-        return templates.page(request, "login.html", title="Log in", next=asked, problem=None)
+        target = local_path(request.query_params.get("next"))
+        return templates.page(request, "login.html", title="Log in", next=target, problem=None)
 
     async def log_in(request: Request) -> Response:
         target = local_path(await _field(request, "next"))
@@ -113,8 +113,8 @@ def login_routes(access: Access, templates: Templates) -> list[Route]:
 async def _field(request: Request, name: str) -> str | None:
     """A field of a form; files are none."""
     form = await request.form(max_fields=_MOST_FIELDS, max_files=0)
-    found = form.get(name)
-    return found if isinstance(found, str) else None
+    value = form.get(name)
+    return value if isinstance(value, str) else None
 
 
 class WorkspaceLoader:
@@ -212,9 +212,9 @@ def open_site(workspace: OpenedWorkspace, request: ServeRequest) -> tuple[Site, 
     settings = workspace.settings.serve
     tokens = {name: read_credential(reference, workspace.root).strip() for name, reference in settings.tokens.items()}
     check_tokens(tokens)
-    made = None if tokens else new_token()
+    token = None if tokens else new_token()
     site = Site(
-        tokens or {workspace.user: made or ""},
+        tokens or {workspace.user: token or ""},
         request.port,
         server_names(request.host, settings.hosts),
         request.is_open,
@@ -222,7 +222,7 @@ def open_site(workspace: OpenedWorkspace, request: ServeRequest) -> tuple[Site, 
         is_encrypted,
         request.behind_proxy,
     )
-    return site, made
+    return site, token
 
 
 def server_config(app: Starlette, request: ServeRequest) -> uvicorn.Config:

@@ -73,7 +73,7 @@ def answered_once(value: Any, known: str | None) -> Response:
     """Something that does not change any more, with its tag; 304 for a client that has it."""
     body = json_bytes(value)
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-    if known is not None and tag in {each.strip().removeprefix("W/") for each in known.split(",")}:
+    if known is not None and tag in {tag_text.strip().removeprefix("W/") for tag_text in known.split(",")}:
         return Response(status_code=304, headers={"ETag": tag})
     return Json(body, headers={"ETag": tag})
 
@@ -117,7 +117,11 @@ def describe(app: FastAPI, routers: Iterable[APIRouter]) -> dict[str, Any]:
             # A wrong parameter is a problem like any other.
             operation["responses"].pop("422", None)
             if (result := results.get(operation["operationId"])) is not None:
-                (answer,) = (each for status, each in operation["responses"].items() if status.startswith("2"))
+                (answer,) = (
+                    described_answer
+                    for status, described_answer in operation["responses"].items()
+                    if status.startswith("2")
+                )
                 answer["content"] = {Json.media_type: {"schema": described[result]}}
     app.openapi_schema = description
     return description

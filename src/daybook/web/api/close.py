@@ -105,10 +105,10 @@ class PeriodChangeAsked(BaseModel):
     reason: str | None = Field(default=None, max_length=1000)
 
 
-def _do(served: Served, visitor: Visitor, request: Request, asked: ActionRequest, status: int) -> Response:
+def _do(served: Served, visitor: Visitor, request: Request, action: ActionRequest, status: int) -> Response:
     """A login by the form has to send its value, too; a bearer token is enough by itself."""
     check_csrf(visitor, request.headers.get("x-csrf"))
-    done = served.actions.perform(asked, visitor)
+    done = served.actions.perform(action, visitor)
     served.recent.forget()
     return answered(done, status=status)
 
@@ -117,8 +117,8 @@ def _do(served: Served, visitor: Visitor, request: Request, asked: ActionRequest
 @answers(ActionResult)
 def begin_run(request: Request, served: ServedHere, visitor: ActedBy, asked: Annotated[RunAsked, Body()]) -> Response:
     """Begin a run; its id is answered as soon as it exists."""
-    wanted = ActionRequest("run", asked.project, asked.period, is_draft=asked.draft, allow_empty=asked.allow_empty)
-    return _do(served, visitor, request, wanted, 202)
+    action = ActionRequest("run", asked.project, asked.period, is_draft=asked.draft, allow_empty=asked.allow_empty)
+    return _do(served, visitor, request, action, 202)
 
 
 @router.post("/builds", status_code=202, tags=["actions"])
@@ -127,10 +127,10 @@ def begin_build(
     request: Request, served: ServedHere, visitor: ActedBy, asked: Annotated[BuildAsked, Body()]
 ) -> Response:
     """Begin a build; how it goes is in `/status` and in the events of `/runs/events`."""
-    wanted = ActionRequest(
+    action = ActionRequest(
         "build", asked.period, projects=tuple(asked.projects), is_full=asked.full, allow_empty=asked.allow_empty
     )
-    return _do(served, visitor, request, wanted, 202)
+    return _do(served, visitor, request, action, 202)
 
 
 @router.post("/runs/{run_id}/cancel", tags=["actions"])

@@ -62,11 +62,11 @@ async def _changes(
         while not watch.is_ending and not await request.is_disconnected():
             if number != watch.number:
                 number = watch.number
-                found = await asyncio.to_thread(read)
-                if found != last:
-                    last, told_at = found, time.monotonic()
-                    yield f"event: {name}\ndata: {found[0].decode()}\n\n"
-                    if found[1]:
+                state = await asyncio.to_thread(read)
+                if state != last:
+                    last, told_at = state, time.monotonic()
+                    yield f"event: {name}\ndata: {state[0].decode()}\n\n"
+                    if state[1]:
                         yield _event("end", {})
                         return
             if time.monotonic() - told_at > _HEARTBEAT_SECONDS:
@@ -187,9 +187,11 @@ async def diff(
     from daybook.compare.diff import DiffRequest
     from daybook.workspace.numbers import parse_tolerance
 
-    wanted = DiffRequest(a, b, output, rows, tuple(key or ()), parse_tolerance(tolerance), limit)
-    found = await wait_for_answer(request, served.questions, served.questions.diff(wanted, reader=reader_of(request)))
-    return answered(found)
+    diff_request = DiffRequest(a, b, output, rows, tuple(key or ()), parse_tolerance(tolerance), limit)
+    answer = await wait_for_answer(
+        request, served.questions, served.questions.diff(diff_request, reader=reader_of(request))
+    )
+    return answered(answer)
 
 
 @router.get("/bridge", tags=["compare"])
@@ -208,6 +210,8 @@ async def bridge(
     """Why a total moved from one run to another: causes whose shares add up to the difference."""
     from daybook.compare.bridge import BridgeRequest
 
-    wanted = BridgeRequest(a, b, measure, output, rows, tuple(by or ()), tuple(order or ()))
-    found = await wait_for_answer(request, served.questions, served.questions.bridge(wanted, reader=reader_of(request)))
-    return answered(found)
+    bridge_request = BridgeRequest(a, b, measure, output, rows, tuple(by or ()), tuple(order or ()))
+    answer = await wait_for_answer(
+        request, served.questions, served.questions.bridge(bridge_request, reader=reader_of(request))
+    )
+    return answered(answer)

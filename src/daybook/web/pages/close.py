@@ -34,7 +34,11 @@ def _written(text: str | None) -> str | None:
 def close_picture(graph: "CloseGraphResult", status: "CloseStatus") -> Markup:
     """Projects with their state in the last period that is shown."""
     period = status.periods[-1] if status.periods else None
-    states = {each.node.project: each.state for each in status.nodes if each.node.period.identifier == period}
+    states = {
+        node_status.node.project: node_status.state
+        for node_status in status.nodes
+        if node_status.node.period.identifier == period
+    }
     nodes = [
         PictureNode(
             node.name,
@@ -58,16 +62,19 @@ def start() -> Response:
 @router.get("/close")
 def close(request: Request, served: ServedHere, period: Annotated[str | None, _SHORT_TEXT] = None) -> Response:
     period = _written(period)
-    found, graph, latest, works = served.status(period), served.graph(), served.runs(limit=10), served.actions.works
+    status, graph, latest, works = served.status(period), served.graph(), served.runs(limit=10), served.actions.works
 
     def values() -> dict[str, Any]:
         return {
             "title": "Close",
             "period": period,
-            "status": found,
-            "states": {(each.node.project, each.node.period.identifier): each for each in found.nodes},
+            "status": status,
+            "states": {
+                (node_status.node.project, node_status.node.period.identifier): node_status
+                for node_status in status.nodes
+            },
             "graph": graph,
-            "picture": close_picture(graph, found),
+            "picture": close_picture(graph, status),
             "latest": latest.runs,
             "works": works,
             "events": "/api/v1/runs/events",
@@ -76,7 +83,7 @@ def close(request: Request, served: ServedHere, period: Annotated[str | None, _S
     # What this server works on changes without another answer.
     if works:
         return served.templates.page(request, "close.html", **values())
-    return served.page(request, "close.html", (found, graph, latest), values)
+    return served.page(request, "close.html", (status, graph, latest), values)
 
 
 @router.get("/runs")
@@ -103,10 +110,10 @@ def runs(
     return served.page(request, "runs.html", (listed,), lambda: values)
 
 
-def _sources_read(found: "RunDetails") -> list[tuple["SourceRead", list[str]]]:
+def _sources_read(details: "RunDetails") -> list[tuple["SourceRead", list[str]]]:
     """What a run read, each once: as the input, or in the operations with these seqs."""
     uses: dict[SourceRead, list[str]] = {}
-    for source, stored in zip(found.sources, found.snapshot["sources"], strict=True):
+    for source, stored in zip(details.sources, details.snapshot["sources"], strict=True):
         where = str(stored["key"]).partition(".")[0]
         if where not in uses.setdefault(source, []):
             uses[source].append(where)
@@ -115,21 +122,21 @@ def _sources_read(found: "RunDetails") -> list[tuple["SourceRead", list[str]]]:
 
 @router.get("/runs/{run_id}")
 def run(request: Request, served: ServedHere, run_id: str) -> Response:
-    found = served.run(run_id)
+    details = served.run(run_id)
 
     def values() -> dict[str, Any]:
         return {
-            "title": f"{found.record.project_id} {found.record.period}",
-            "run": found,
-            "record": found.record,
-            "snapshot": found.snapshot,
-            "steps": tuple(summarize_operations(found.operations, found.operation_names)),
-            "operations": found.snapshot["project"]["operations"],
-            "sources": _sources_read(found),
-            "events": f"/api/v1/runs/{run_id}/events" if found.record.is_active else None,
+            "title": f"{details.record.project_id} {details.record.period}",
+            "run": details,
+            "record": details.record,
+            "snapshot": details.snapshot,
+            "steps": tuple(summarize_operations(details.operations, details.operation_names)),
+            "operations": details.snapshot["project"]["operations"],
+            "sources": _sources_read(details),
+            "events": f"/api/v1/runs/{run_id}/events" if details.record.is_active else None,
         }
 
-    return served.page(request, "run.html", (found,), values)
+    return served.page(request, "run.html", (details,), values)
 
 
 @router.get("/periods")
@@ -140,20 +147,20 @@ def periods(
     calendar: Annotated[str | None, _SHORT_TEXT] = None,
 ) -> Response:
     year = year or served.workspace.clock().year
-    found = list_periods(served.workspace, year=year, calendar=_written(calendar))
-    return served.templates.page(request, "periods.html", title="Periods", periods=found, year=year)
+    listed = list_periods(served.workspace, year=year, calendar=_written(calendar))
+    return served.templates.page(request, "periods.html", title="Periods", periods=listed, year=year)
 
 
 @router.get("/periods/{identifier}")
 def period(
     request: Request, served: ServedHere, identifier: str, calendar: Annotated[str | None, _SHORT_TEXT] = None
 ) -> Response:
-    found = show_period(served.workspace, identifier, calendar=_written(calendar))
+    details = show_period(served.workspace, identifier, calendar=_written(calendar))
     return served.templates.page(
         request,
         "period.html",
         title=f"Period {identifier}",
-        found=found,
+        found=details,
         status=served.status(identifier),
         runs=served.runs(period=identifier, limit=50).runs,
     )
@@ -164,10 +171,10 @@ _FormText = Annotated[str | None, Form(max_length=1000)]
 
 
 def _named(name: str) -> ActionName:
-    found: ActionName | None = next((each for each in get_args(ActionName) if each == name), None)
-    if found is None:
+    action: ActionName | None = next((candidate for candidate in get_args(ActionName) if candidate == name), None)
+    if action is None:
         raise DaybookError("WEB_013", path=f"/actions/{name}")
-    return found
+    return action
 
 
 def _request(name: str, subject: str | None, period: str | None, **more: Any) -> ActionRequest:
@@ -201,22 +208,22 @@ def confirm(
     next: _Text = None,  # noqa: A002
 ) -> Response:
     """What an action will do, and the button that does it."""
-    asked = _request(name, subject, period, projects=tuple(project or ()), is_full=full, is_draft=draft)
+    action = _request(name, subject, period, projects=tuple(project or ()), is_full=full, is_draft=draft)
     return served.templates.page(
         request,
         "confirm.html",
-        title=f"{name} {asked.subject}",
-        asked=asked,
-        plan=_build_plan(served, asked) if name == "build" else None,
+        title=f"{name} {action.subject}",
+        asked=action,
+        plan=_build_plan(served, action) if name == "build" else None,
         next=local_path(next),
     )
 
 
-def _build_plan(served: Served, asked: ActionRequest) -> Any:
+def _build_plan(served: Served, action: ActionRequest) -> Any:
     from daybook.graph.build import BuildRequest
     from daybook.workspace.close import plan_close_build
 
-    return plan_close_build(served.workspace, BuildRequest(asked.subject, asked.projects, is_full=asked.is_full))
+    return plan_close_build(served.workspace, BuildRequest(action.subject, action.projects, is_full=action.is_full))
 
 
 @router.post("/actions/{name}")
@@ -234,7 +241,7 @@ def perform(
     next: _FormText = None,  # noqa: A002
 ) -> Response:
     check_csrf(visitor, csrf)
-    asked = _request(
+    action = _request(
         name,
         subject,
         period,
@@ -243,17 +250,17 @@ def perform(
         is_draft=draft,
         reason=(reason or "").strip() or None,
     )
-    done = served.actions.perform(asked, visitor)
+    done = served.actions.perform(action, visitor)
     served.recent.forget()
-    if done.run_id is not None and asked.name != "build":
+    if done.run_id is not None and action.name != "build":
         return RedirectResponse(f"/runs/{done.run_id}", 303)
-    match asked.name:
+    match action.name:
         case "build":
-            target = address_with("/close", {"period": asked.subject})
+            target = address_with("/close", {"period": action.subject})
         case "close" | "lock":
-            target = f"/periods/{asked.subject}"
+            target = f"/periods/{action.subject}"
         case "activate":
-            target = f"/definitions/project/{asked.subject}"
+            target = f"/definitions/project/{action.subject}"
         case _:
             target = local_path(next)
     return RedirectResponse(target, 303)

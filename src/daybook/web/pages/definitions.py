@@ -24,8 +24,8 @@ router = APIRouter()
 
 @router.get("/definitions")
 def definitions(request: Request, served: ServedHere) -> Response:
-    found = served.definitions()
-    return served.page(request, "definitions.html", (found,), lambda: {"title": "Definitions", "definitions": found})
+    listed = served.definitions()
+    return served.page(request, "definitions.html", (listed,), lambda: {"title": "Definitions", "definitions": listed})
 
 
 @router.get("/definitions/{kind}/{identifier}")
@@ -37,17 +37,17 @@ def definition(
     version: Annotated[int | None, Query(ge=1)] = None,
     since: Annotated[int | None, Query(ge=1)] = None,
 ) -> Response:
-    found = show_definition(served.workspace, kind, identifier, version=version)
-    shown = found.version
+    details = show_definition(served.workspace, kind, identifier, version=version)
+    shown = details.version
     difference = compare_versions(served.workspace, kind, identifier, since, shown) if since else None
     runs = served.runs(project=identifier, limit=10).runs if kind == "project" else ()
     return served.templates.page(
         request,
         "definition.html",
         title=f"{kind} {identifier}",
-        found=found,
-        stored=found.definition,
-        is_latest=found.definition.is_latest,
+        found=details,
+        stored=details.definition,
+        is_latest=details.definition.is_latest,
         difference=difference,
         runs=runs,
     )
@@ -80,19 +80,19 @@ def lineage_picture(outputs: "Iterable[LineageOutput]", chosen: _Chosen | None, 
     outputs = tuple(outputs)
     lines: dict[ColumnLine, None] = {}
     columns: dict[str, dict[str, None]] = {}
-    notes = {_output_id(each): f"written by {each.project_id}" for each in outputs}
-    titles = {_output_id(each): each.dataset_id or each.target for each in outputs}
+    notes = {_output_id(output): f"written by {output.project_id}" for output in outputs}
+    titles = {_output_id(output): output.dataset_id or output.target for output in outputs}
     for output in outputs:
         table = _output_id(output)
         for column in output.columns:
             columns.setdefault(table, {})[column.column] = None
             is_chosen = chosen is not None and chosen.pair == (table, column.column)
-            for each in column.inputs if is_chosen else output.own_inputs(column):
-                if not each.column:
+            for origin in column.inputs if is_chosen else output.own_inputs(column):
+                if not origin.column:
                     continue
-                columns.setdefault(each.dataset_id, {})[each.column] = None
-                source, target = (each.dataset_id, each.column), (table, column.column)
-                lines[ColumnLine(source, target, each.kind == "direct", each.how.replace("_", " "))] = None
+                columns.setdefault(origin.dataset_id, {})[origin.column] = None
+                source, target = (origin.dataset_id, origin.column), (table, column.column)
+                lines[ColumnLine(source, target, origin.kind == "direct", origin.how.replace("_", " "))] = None
     tables = [
         TableColumns(
             table,
@@ -134,9 +134,13 @@ def lineage(
     project = checked_project_id(project) if project else None
     everything = served.lineage()
     projects = tuple(dict.fromkeys(output.project_id for output in everything.outputs))
-    found = served.lineage(project) if project else everything
+    traced = served.lineage(project) if project else everything
     chosen = _Chosen(table, column) if table and column else None
-    written = [(output, each) for output, each in _columns_of(found.outputs) if chosen and _is(output, each, chosen)]
+    written = [
+        (output, written_column)
+        for output, written_column in _columns_of(traced.outputs)
+        if chosen and _is(output, written_column, chosen)
+    ]
     downstream = None
     if chosen is not None and not written:
         downstream = trace_columns(served.workspace, downstream=f"{chosen.table}.{chosen.column}").outputs
@@ -146,9 +150,9 @@ def lineage(
         title="Lineage",
         projects=projects,
         project=project,
-        outputs=found.outputs,
-        notices=found.notices,
-        picture=lineage_picture(found.outputs, chosen, project),
+        outputs=traced.outputs,
+        notices=traced.notices,
+        picture=lineage_picture(traced.outputs, chosen, project),
         chosen=chosen,
         written=written,
         downstream=downstream,

@@ -70,7 +70,7 @@ def explain_address(
     run_id: str, seq: int, keys: Iterable[str] = (), *, trail: Iterable[TrailStep] = (), **more: str | int
 ) -> str:
     """Where the rows of an operation are shown; `keys` as they stand on a command line."""
-    values: list[tuple[str, str]] = [("key", each) for each in keys]
+    values: list[tuple[str, str]] = [("key", condition) for condition in keys]
     values += [(name, str(value)) for name, value in more.items()]
     if steps := tuple(trail):
         values.append(("trail", format_trail(steps)))
@@ -120,11 +120,13 @@ def explain(
     from daybook.runs.explain.row_origins import format_keys, parse_keys
 
     keys = parse_keys(key or [])
-    found = served.run(run_id)
-    operations = {str(each["seq"]): each for each in found.snapshot["project"]["operations"]}
+    details = served.run(run_id)
+    operations = {
+        str(stored_operation["seq"]): stored_operation for stored_operation in details.snapshot["project"]["operations"]
+    }
     # What an output wrote is what the rows before it are; two levels show where they come from.
     depth = 2 if operations.get(operation, {}).get("type") == "output" and keys else 1
-    title = f"{found.record.project_id} {found.record.period}: rows of operation {operation}"
+    title = f"{details.record.project_id} {details.record.period}: rows of operation {operation}"
     question = served.questions.explain(
         run_id, operation, keys, title=title, limit=limit, depth=depth, reader=reader_of(request)
     )
@@ -135,23 +137,23 @@ def explain(
         here = explain_address(run_id, seq, format_keys(keys))
         label = ", ".join(text for text in keys.values() if text) or f"operation {seq}"
         way = (*before, TrailStep(label, here))
-        levels = [explained.first, *(each for level in explained.levels for each in level.explanations)]
-        projects = {run_id: found.snapshot["project"]}
-        for each in levels:
-            if each.run_id not in projects:
-                projects[each.run_id] = served.run(each.run_id).snapshot["project"]
+        levels = [explained.first, *(explanation for level in explained.levels for explanation in level.explanations)]
+        projects = {run_id: details.snapshot["project"]}
+        for explanation in levels:
+            if explanation.run_id not in projects:
+                projects[explanation.run_id] = served.run(explanation.run_id).snapshot["project"]
         return served.templates.page(
             request,
             "explain.html",
             title=title,
             explained=explained,
-            views=[_ExplainedView(each, way, projects[each.run_id]) for each in levels],
+            views=[_ExplainedView(explanation, way, projects[explanation.run_id]) for explanation in levels],
             gaps=[
                 *(gap for explanation in levels for gap in explanation.gaps),
                 *(gap for level in explained.levels for gap in level.gaps),
             ],
             before=before,
-            record=found.record,
+            record=details.record,
             more=explain_address(run_id, seq, format_keys(keys), trail=before, limit=limit * 5),
         )
 
@@ -161,17 +163,23 @@ def explain(
 class _ExplainedView:
     """The rows of one operation, each with the way to the rows behind it."""
 
-    def __init__(self, found: "OperationExplanation", way: tuple[TrailStep, ...], project: Mapping[str, Any]) -> None:
+    def __init__(
+        self, explanation: "OperationExplanation", way: tuple[TrailStep, ...], project: Mapping[str, Any]
+    ) -> None:
         from daybook.runs.explain.levels import ROWS_TITLES
 
-        self.found = found
-        self.title = ROWS_TITLES[found.operation.type]
+        self.found = explanation
+        self.title = ROWS_TITLES[explanation.operation.type]
         self._way = way
-        operations = {each["seq"]: each for each in project["operations"]}
-        self._names = {seq: each["name"] for seq, each in operations.items()}
-        self.expressions = _expressions(operations.get(found.operation.seq, {}))
-        known = {*found.group_by, *found.keys, *(name for origin in found.rows.origins for name in origin.key)}
-        self.keys = known | SYSTEM_COLUMNS.keys()
+        operations = {operation["seq"]: operation for operation in project["operations"]}
+        self._names = {seq: operation["name"] for seq, operation in operations.items()}
+        self.expressions = _expressions(operations.get(explanation.operation.seq, {}))
+        key_columns = {
+            *explanation.group_by,
+            *explanation.keys,
+            *(name for origin in explanation.rows.origins for name in origin.key),
+        }
+        self.keys = key_columns | SYSTEM_COLUMNS.keys()
 
     def columns(self, shown: "ShownRows") -> list[str]:
         """Those with something in them; the operation that made a row is written as text."""
@@ -213,7 +221,7 @@ def _expressions(operation: Mapping[str, Any]) -> dict[str, str]:
     """How an operation that groups computes each column."""
     arguments = operation.get("arguments") or {}
     grouped = arguments.get("aggregation") or arguments
-    return {each["column"]: each["expression"] for each in grouped.get("aggregations") or ()}
+    return {aggregation["column"]: aggregation["expression"] for aggregation in grouped.get("aggregations") or ()}
 
 
 _ShortText = Annotated[str | None, Query(max_length=300)]
@@ -262,8 +270,8 @@ def compare(
             )
 
         return answer_page(request, served, question, render_bridge)
-    wanted = DiffRequest(a, b, output or None, rows, _names(key), limit=limit)
-    question = served.questions.diff(wanted, reader=reader_of(request))
+    diff_request = DiffRequest(a, b, output or None, rows, _names(key), limit=limit)
+    question = served.questions.diff(diff_request, reader=reader_of(request))
 
     def render(diff: Any) -> Response:
         return served.templates.page(
@@ -301,16 +309,20 @@ def _pairs_to_compare(runs: Iterable[Any]) -> list[tuple[str, Any, Any]]:
     for run in runs:
         by_node.setdefault((run.project_id, run.period), []).append(run)
     pairs = [
-        (f"{project} {period}: the last two runs", found[1], found[0])
-        for (project, period), found in by_node.items()
-        if len(found) > 1
+        (f"{project} {period}: the last two runs", runs_of_node[1], runs_of_node[0])
+        for (project, period), runs_of_node in by_node.items()
+        if len(runs_of_node) > 1
     ]
     projects: dict[str, list[Any]] = {}
-    for (project, _), found in sorted(by_node.items(), key=lambda item: item[0], reverse=True):
-        projects.setdefault(project, []).append(found[0])
+    for (project, _), runs_of_node in sorted(by_node.items(), key=lambda item: item[0], reverse=True):
+        projects.setdefault(project, []).append(runs_of_node[0])
     pairs += [
-        (f"{project}: {found[1].period} and {found[0].period}", found[1], found[0])
-        for project, found in projects.items()
-        if len(found) > 1
+        (
+            f"{project}: {runs_of_project[1].period} and {runs_of_project[0].period}",
+            runs_of_project[1],
+            runs_of_project[0],
+        )
+        for project, runs_of_project in projects.items()
+        if len(runs_of_project) > 1
     ]
     return pairs[:12]

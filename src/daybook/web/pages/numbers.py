@@ -51,12 +51,12 @@ def numbers(
     if column and comparison:
         # The form adds a condition; the address that is shown has all of them in one form.
         added = [column, comparison] if comparison.endswith("null") else [column, comparison, value or ""]
-        pairs = [("where", each) for each in (*where, json.dumps(added, ensure_ascii=False))]
-        return RedirectResponse(address_with(path, [*pairs, *(("sort", each) for each in sort)]), 303)
-    asked = numbers_request(
+        pairs = [("where", condition) for condition in (*where, json.dumps(added, ensure_ascii=False))]
+        return RedirectResponse(address_with(path, [*pairs, *(("sort", order) for order in sort)]), 303)
+    page_request = numbers_request(
         run_id, seq, where, sort, offset=offset, limit=PAGE_ROWS, has_totals=totals or None, has_reading_order=True
     )
-    page = served.numbers(asked)
+    page = served.numbers(page_request)
     view = _NumbersView(page, path, where, sort)
     return served.templates.page(
         request,
@@ -93,7 +93,7 @@ class _NumbersView:
         self._keys = (keys or whole)[:_MOST_KEYS]
 
     def _address(self, where: list[str], sort: list[str], offset: int = 0) -> str:
-        pairs = [*(("where", each) for each in where), *(("sort", each) for each in sort)]
+        pairs = [*(("where", condition) for condition in where), *(("sort", column) for column in sort)]
         return address_with(self._path, [*pairs, *([("offset", str(offset))] if offset else [])])
 
     def sorted_by(self, column: str) -> str:
@@ -106,7 +106,7 @@ class _NumbersView:
         return {f"-{column}": "descending", column: "ascending"}.get(first)
 
     def without(self, condition: str) -> str:
-        return self._address([each for each in self._where if each != condition], self._sort)
+        return self._address([own_condition for own_condition in self._where if own_condition != condition], self._sort)
 
     def at(self, offset: int) -> str:
         return self._address(self._where, self._sort, max(0, offset))
@@ -119,7 +119,7 @@ class _NumbersView:
 
     @property
     def csv(self) -> str:
-        pairs = [*(("where", each) for each in self._where), *(("sort", each) for each in self._sort)]
+        pairs = [*(("where", condition) for condition in self._where), *(("sort", column) for column in self._sort)]
         return address_with(f"{self._path}/rows.csv", pairs)
 
     def behind(self, row: tuple[Any, ...]) -> str:
