@@ -252,7 +252,7 @@ def even_split_bytes(total: int, threads: int, largest: int) -> int:
 
 def parse_size(text: str) -> int:
     """A size as Spark writes it: `134217728b`, `128m`, `128MB`."""
-    given = _SIZE.fullmatch(text.strip())
-    if given is None:
+    size = _SIZE.fullmatch(text.strip())
+    if size is None:
         raise ValueError(f"not a size: {text}")
-    return int(given[1]) << 10 * " kmgtp".index(given[2].lower() or " ")
+    return int(size[1]) << 10 * " kmgtp".index(size[2].lower() or " ")

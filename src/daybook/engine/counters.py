@@ -279,16 +279,16 @@ def read_observation(observation: Observation, *, patience: float = _OBSERVATION
 
     Spark sends them with the events of a job, and drops events when a huge job makes more of them than it can handle.
     """
-    found: dict[str, Any] = {}
+    metrics: dict[str, Any] = {}
 
     def get() -> None:
         with contextlib.suppress(Exception):
-            found.update(observation.get)
+            metrics.update(observation.get)
 
     waiting = threading.Thread(target=get, name="daybook-observation", daemon=True)
     waiting.start()
     waiting.join(patience)
-    return dict(found)
+    return dict(metrics)
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,12 +309,12 @@ class GroupCounts:
 
     @classmethod
     def of(cls, observed: Iterable[ObservedFrame]) -> "GroupCounts":
-        found = {name: value for each in observed for name, value in each.metrics().items()}
-        seqs = sorted(seq for seq in map(seq_of_picked_metric, found) if seq is not None)
+        metrics = {name: value for frame in observed for name, value in frame.metrics().items()}
+        seqs = sorted(seq for seq in map(seq_of_picked_metric, metrics) if seq is not None)
         operations = (
-            OperationCount(seq, found[picked_metric(seq)] or 0, found.get(added_metric(seq)) or 0) for seq in seqs
+            OperationCount(seq, metrics[picked_metric(seq)] or 0, metrics.get(added_metric(seq)) or 0) for seq in seqs
         )
-        return cls((found[INPUT_METRIC] or 0) if INPUT_METRIC in found else None, tuple(operations))
+        return cls((metrics[INPUT_METRIC] or 0) if INPUT_METRIC in metrics else None, tuple(operations))
 
 
 class Counters:

@@ -184,7 +184,7 @@ def _report_by_polling(spark: "SparkSession", tag: str, tally: _TaskTally, inter
 def _active_stages(spark: "SparkSession", tracker: "StatusTracker", tag: str) -> Iterator[tuple[int, int, int]]:
     active = set(tracker.getActiveStageIds())
     jobs = _tagged_jobs(spark, tag).intersection(tracker.getActiveJobsIds()) if active else ()
-    for stage in sorted(active & {each for job in jobs for each in _stages_of(tracker, job)}):
+    for stage in sorted(active & {stage_id for job in jobs for stage_id in _stages_of(tracker, job)}):
         info = tracker.getStageInfo(stage)
         if info is not None:
             yield stage, info.numCompletedTasks, info.numTasks

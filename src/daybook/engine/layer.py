@@ -87,7 +87,7 @@ class Layer:
     def live(self) -> str | None:
         """SQL that is true on the rows that are not deleted at this point; None when no row is."""
         conditions = ["NOT `_deleted`"] if self.may_be_deleted else []
-        conditions += ["FALSE" if each is None else f"NOT COALESCE({each}, FALSE)" for each in self.deletes]
+        conditions += ["FALSE" if deletion is None else f"NOT COALESCE({deletion}, FALSE)" for deletion in self.deletes]
         return " AND ".join(conditions) if conditions else None
 
     def columns(self) -> dict[str, str]:
@@ -97,7 +97,7 @@ class Layer:
         if self.deletes:
             conditions = [
                 "`_deleted`",
-                *("TRUE" if each is None else f"COALESCE({each}, FALSE)" for each in self.deletes),
+                *("TRUE" if deletion is None else f"COALESCE({deletion}, FALSE)" for deletion in self.deletes),
             ]
             changed["_deleted"] = " OR ".join(conditions)
         for word, marks in self.bits.items():

@@ -107,7 +107,7 @@ def _added_identity(frame: SourceFrame, load: LoadStep) -> tuple[str, ...]:
 
 def new_row_columns(context: RunContext, dataset_id: str, table: str, seq: int) -> dict[str, str]:
     """System and hidden columns of a row that an operation makes; the caller sets `_row_id`."""
-    made = {
+    columns = {
         "_deleted": "FALSE",
         "_source_dataset_id": quote_literal(dataset_id, STRING),
         "_source_table": quote_literal(table, STRING),
@@ -116,7 +116,7 @@ def new_row_columns(context: RunContext, dataset_id: str, table: str, seq: int) 
         "_updated_at": context.timestamp,
         "_labels": "''",
     }
-    return {**_NO_VALUES, **made, **dict.fromkeys(context.words, "0L"), FAULT_COLUMN: null_sql(STRING)}
+    return {**_NO_VALUES, **columns, **dict.fromkeys(context.words, "0L"), FAULT_COLUMN: null_sql(STRING)}
 
 
 def row_id_sql(period: Period, kind: str, known: Sequence[str], parts: Sequence[str]) -> str:
@@ -253,10 +253,10 @@ def locate_row(
     if load.role != "input" and "_deleted" in frame.carried:
         failed = f"({failed}) AND `_deleted` IS NOT TRUE"
     first = F.expr(f"MIN(STRUCT({ORIGIN_COLUMN} AS place, {ORDINAL_COLUMN} AS ordinal))").alias("first")
-    found = filter_by_time(frame, load, context).where(F.expr(failed)).agg(first).first()
-    if found is None or found["first"] is None:
+    row = filter_by_time(frame, load, context).where(F.expr(failed)).agg(first).first()
+    if row is None or row["first"] is None:
         return check
-    return replace(check, place=str(found["first"]["place"]), ordinal=str(found["first"]["ordinal"]))
+    return replace(check, place=str(row["first"]["place"]), ordinal=str(row["first"]["ordinal"]))
 
 
 def may_fail(frame: SourceFrame, load: LoadStep) -> bool:

@@ -77,15 +77,15 @@ def group_into_stages(steps: Sequence[Step], columns: Iterable[str]) -> list[Sta
     `columns` are the business columns before the first step.
     """
     stages: list[Stage] = []
-    known = frozenset(columns)
+    columns_before = frozenset(columns)
     for step in steps:
         if not isinstance(step, AggregateStep):
             stages.append(step)
         elif (earlier := _find_earlier_pass(step, stages)) and _can_share_pass(larger := earlier.with_step(step)):
             stages[stages.index(earlier)] = larger
         else:
-            stages.append(AggregatePass((step,), known))
-        known = frozenset(step.schema)
+            stages.append(AggregatePass((step,), columns_before))
+        columns_before = frozenset(step.schema)
     return stages
 
 
@@ -123,30 +123,30 @@ def columns_read_from(stages: Sequence[Stage], index: int, natural_key: Iterable
 
     `natural_key` decides between rows that are equal in an order.
     """
-    found = {"_operation_seq", "_deleted"}
+    columns = {"_operation_seq", "_deleted"}
     for stage in stages[index:]:
         match stage:
             case UpdateStep():
-                found |= working_columns(*stage.expressions, *(join.on for join in stage.joins))
+                columns |= working_columns(*stage.expressions, *(join.on for join in stage.joins))
                 # Rows that are not picked keep their value.
-                found |= {value.column for value in stage.assignments}
+                columns |= {value.column for value in stage.assignments}
                 if stage.windows:
-                    found |= {*natural_key, "_row_id"}
+                    columns |= {*natural_key, "_row_id"}
                 if not are_joins_by_key(stage):
-                    found.add("_row_id")
+                    columns.add("_row_id")
             case DeleteStep():
-                found |= working_columns(*stage.expressions)
+                columns |= working_columns(*stage.expressions)
             case CheckStep():
-                found |= working_columns(*stage.expressions) | {*stage.columns}
+                columns |= working_columns(*stage.expressions) | {*stage.columns}
             case AggregatePass():
-                found |= stage.columns
+                columns |= stage.columns
             case OutputStep():
-                found |= working_columns(stage.selector) | {*stage.columns} | {*stage.order_by}
+                columns |= working_columns(stage.selector) | {*stage.columns} | {*stage.order_by}
             case AppendStep():
                 pass
             case _:
                 assert_never(stage)
-    return frozenset(found)
+    return frozenset(columns)
 
 
 def cost_in_joins(stages: Iterable[Stage]) -> int:
@@ -250,14 +250,14 @@ def is_read_by_next_outputs(seqs: tuple[int, ...], following: Sequence[Stage]) -
 
 def reads_every_join(step: AggregatePass, earlier: Sequence[RowStep]) -> bool:
     """Whether an aggregate needs all that earlier steps joined, so that looking at it costs no further join."""
-    wanted = step.columns
-    for each in reversed(earlier):
-        read = list(each.expressions)
-        if isinstance(each, UpdateStep):
-            values = [value.expression for value in each.assignments if value.column in wanted]
-            read = [each.selector, *values] if values else []
+    columns = step.columns
+    for earlier_step in reversed(earlier):
+        read = list(earlier_step.expressions)
+        if isinstance(earlier_step, UpdateStep):
+            values = [value.expression for value in earlier_step.assignments if value.column in columns]
+            read = [earlier_step.selector, *values] if values else []
             joined = {use.qualifier for expression in read if expression for use in expression.uses}
-            if any(join.alias not in joined for join in each.joins):
+            if any(join.alias not in joined for join in earlier_step.joins):
                 return False
-        wanted |= working_columns(*read)
+        columns |= working_columns(*read)
     return True

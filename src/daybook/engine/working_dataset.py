@@ -139,10 +139,10 @@ class WorkingDataset:
         """
         self._flush()
         schema = dict(self.schema)
-        beside = [each for each in self._added if not excludes_all(selector, each.seqs)]
+        beside = [rows for rows in self._added if not excludes_all(selector, rows.seqs)]
         is_read = is_all or passing or not beside or not excludes_all(selector, self._seqs)
         own = [passing(self._df) if passing else self._df] if is_read else []
-        return lambda: reduce(DataFrame.union, (*own, *(each.aligned(schema) for each in beside)))
+        return lambda: reduce(DataFrame.union, (*own, *(rows.aligned(schema) for rows in beside)))
 
     def frame_for(self, step: RowStep) -> DataFrame:
         """Everything folded so far, with the added rows unless a step picks none of them."""
@@ -154,11 +154,11 @@ class WorkingDataset:
         """The added rows that a check looks at, where it looks at no other rows."""
         if not excludes_all(step.selector, self._seqs) or "_updated_at" in working_columns(*step.expressions):
             return None
-        found = [each for each in self._added if not excludes_all(step.selector, each.seqs)]
-        return found[0] if len(found) == 1 else None
+        added_rows = [rows for rows in self._added if not excludes_all(step.selector, rows.seqs)]
+        return added_rows[0] if len(added_rows) == 1 else None
 
     def replace_added(self, old: AddedRows, new: AddedRows) -> None:
-        self._added = [new if each is old else each for each in self._added]
+        self._added = [new if rows is old else rows for rows in self._added]
 
     def is_picked_entirely(self, step: RowStep) -> bool:
         """Whether a step picks every row, and all of them come from the input."""
@@ -194,14 +194,14 @@ class WorkingDataset:
 
     def _bring_together(self, step: RowStep) -> None:
         """Added rows stay apart as long as no operation changes or checks them together with others."""
-        if not all(excludes_all(step.selector, each.seqs) for each in self._added):
+        if not all(excludes_all(step.selector, rows.seqs) for rows in self._added):
             self._flush()
             self._merge()
 
     def _merge(self) -> None:
         self.width += len(self._added)
-        self._df = reduce(DataFrame.union, (self._df, *(each.aligned(self.schema) for each in self._added)))
-        self._seqs.update(*(each.seqs for each in self._added))
+        self._df = reduce(DataFrame.union, (self._df, *(rows.aligned(self.schema) for rows in self._added)))
+        self._seqs.update(*(rows.seqs for rows in self._added))
         self._added.clear()
 
     def _flush(self) -> None:

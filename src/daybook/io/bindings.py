@@ -14,8 +14,8 @@ from daybook.resolve.location import Location
 
 def checked_options(format_: str, given: Mapping[str, Any], *, is_output: bool = False) -> dict[str, Any]:
     """Every option of the format with its value or default; what it does not have is IO_011."""
-    found = option_violations(format_, given, is_output=is_output)
-    raise_all([DaybookError(one.code, hint=one.hint, **one.parameters) for one in found])
+    violations = option_violations(format_, given, is_output=is_output)
+    raise_all([DaybookError(violation.code, hint=violation.hint, **violation.parameters) for violation in violations])
     return {**{option.name: option.default for option in FORMATS[format_].options}, **given}
 
 
@@ -64,17 +64,17 @@ def validity_types(table: MainTable) -> Mapping[str, ColumnType]:
 def bind_columns(stored: Iterable[str], version: DatasetVersion, location: Location) -> Bindings:
     """Find every needed column among the stored names."""
     names = tuple(dict.fromkeys(stored))
-    known = frozenset(names)
+    stored_names = frozenset(names)
     table = version.dataset.main_table
     declared = tuple(Binding(column.name, column.name, column.type, column.nullable) for column in table.columns)
-    missing = [binding.stored for binding in declared if binding.stored not in known]
+    missing = [binding.stored for binding in declared if binding.stored not in stored_names]
     carried: list[Binding] = []
     timestamps = validity_types(table)
     for name, type_ in carried_types().items():
         physical = PHYSICAL_TIME_COLUMNS.get(name)
-        if name in known:
+        if name in stored_names:
             carried.append(Binding(name, name, type_))
-        elif physical in known and table.temporal_mode == "bitemporal":
+        elif physical in stored_names and table.temporal_mode == "bitemporal":
             carried.append(Binding(name, physical, timestamps.get(name, type_)))
     have = {binding.name for binding in carried}
     if table.temporal_mode == "bitemporal":

@@ -113,8 +113,8 @@ def spark_data_type(type_: ColumnType) -> "DataType":
     from pyspark.sql import types
 
     arguments = (type_.precision, type_.scale) if isinstance(type_, DecimalType) else ()
-    made: DataType = getattr(types, _TYPES[type_].spark)(*arguments)
-    return made
+    data_type: DataType = getattr(types, _TYPES[type_].spark)(*arguments)
+    return data_type
 
 
 def stored_type_fits(stored: pa.DataType, declared: ColumnType) -> bool:
@@ -278,10 +278,10 @@ def _parse_timestamps(values: pa.Array) -> pa.Array:
     has_zone = pc.match_substring_regex(values, _ZONE_PATTERN)
     zoned = pc.if_else(has_zone, values, pa.scalar(None, pa.string()))
     plain = pc.if_else(has_zone, pa.scalar(None, pa.string()), values)
-    found = pc.coalesce(pc.cast(zoned, utc), pc.cast(pc.cast(plain, pa.timestamp("us")), utc))
-    if pc.any(_is_out_of_calendar(found.cast(pa.int64()), _DAY_MICROSECONDS)).as_py():
+    timestamps = pc.coalesce(pc.cast(zoned, utc), pc.cast(pc.cast(plain, pa.timestamp("us")), utc))
+    if pc.any(_is_out_of_calendar(timestamps.cast(pa.int64()), _DAY_MICROSECONDS)).as_py():
         raise pa.ArrowInvalid("beyond the years 1 to 9999")
-    return found
+    return timestamps
 
 
 def _is_out_of_calendar(numbers: pa.Array, units_a_day: int) -> pa.Array:

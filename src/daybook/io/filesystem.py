@@ -129,12 +129,12 @@ def list_files(uri: str, root: str | None = None) -> tuple[FileStat, ...]:
         if info.type == fs.FileType.NotFound:
             return ()
         if info.type == fs.FileType.File:
-            found = [info]
+            files = [info]
         else:
             everything = place.system.get_file_info(fs.FileSelector(place.path, recursive=True))
             start = len(place.path.rstrip("/")) + 1
-            found = [item for item in everything if item.type == fs.FileType.File and not _is_hidden(item.path[start:])]
-    return tuple(sorted(FileStat(prefix + item.path, item.size, item.mtime_ns or 0) for item in found))
+            files = [item for item in everything if item.type == fs.FileType.File and not _is_hidden(item.path[start:])]
+    return tuple(sorted(FileStat(prefix + item.path, item.size, item.mtime_ns or 0) for item in files))
 
 
 def missing_files_error(uri: str) -> DaybookError:
@@ -170,8 +170,8 @@ class _Listing:
     def add_folder(self, folder: str, status: os.stat_result) -> None:
         pending = [(folder, status)]
         while pending:
-            path, found = pending.pop()
-            self._seen[found.st_dev, found.st_ino] = path
+            path, folder_status = pending.pop()
+            self._seen[folder_status.st_dev, folder_status.st_ino] = path
             # What another process has just removed is not there.
             with contextlib.suppress(FileNotFoundError), os.scandir(path) as entries:
                 for entry in sorted(entries, key=lambda entry: entry.name):

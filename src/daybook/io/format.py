@@ -208,10 +208,10 @@ def find_staged_leftovers(
     workspace: Path,
 ) -> tuple[Leftover, ...]:
     """Staged things of runs that no longer live, in folders that hold outputs and in data sources."""
-    found = [litter for folder in folders for litter in search_folder(folder)]
+    leftovers = [litter for folder in folders for litter in search_folder(folder)]
     for datasource in datasources:
-        found += format_named(datasource.type).find_leftovers(datasource, workspace)
-    distinct = {litter.key: litter for litter in found}.values()
+        leftovers += format_named(datasource.type).find_leftovers(datasource, workspace)
+    distinct = {litter.key: litter for litter in leftovers}.values()
     return tuple(litter for litter in distinct if litter.run_id not in live_runs)
 
 
@@ -222,14 +222,14 @@ def find_landing_leftovers(landing_uri: str, live_runs: Collection[str]) -> tupl
     everything = at.system.get_file_info(fs.FileSelector(at.path, recursive=True, allow_not_found=True))
     folders = {item.path for item in everything if item.type == fs.FileType.Directory}
     published = {item.path.rpartition("/")[0] for item in everything if item.base_name == "manifest.json"}
-    found = []
+    leftovers = []
     for folder in sorted(folders):
         parent, _, name = folder.rpartition("/")
         run_id, dot, attempt = name.rpartition(".")
         is_attempt = bool(dot) and len(attempt) == 32 and "/" not in run_id
         if is_attempt and parent not in published and run_id not in live_runs:
-            found.append(Leftover(run_id, prefix + folder))
-    return tuple(found)
+            leftovers.append(Leftover(run_id, prefix + folder))
+    return tuple(leftovers)
 
 
 def remove_leftover(leftover: Leftover, workspace: Path) -> None:
@@ -262,5 +262,5 @@ def list_folder(folder: str) -> list[fs.FileInfo]:
     at = arrow_path(folder)
     if at.system.get_file_info(at.path).type != fs.FileType.Directory:
         return []
-    found: list[fs.FileInfo] = at.system.get_file_info(fs.FileSelector(at.path))
-    return sorted(found, key=lambda item: item.path)
+    items: list[fs.FileInfo] = at.system.get_file_info(fs.FileSelector(at.path))
+    return sorted(items, key=lambda item: item.path)

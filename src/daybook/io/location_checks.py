@@ -23,7 +23,7 @@ _MAX_COUNTED_LOCATIONS = 100
 
 def check_locations_exist(resolution: Resolution) -> None:
     """IO_001 for files and tables of files that do not exist; databases are asked when they are read."""
-    absent = (each.uri or "" for each in resolution.locations if not location_exists(each))
+    absent = (location.uri or "" for location in resolution.locations if not location_exists(location))
     missing = list(islice(absent, _MAX_COUNTED_LOCATIONS))
     if len(missing) > _MAX_NAMED_LOCATIONS:
         count = f"at least {len(missing)}" if len(missing) == _MAX_COUNTED_LOCATIONS else len(missing)
@@ -35,7 +35,8 @@ def check_locations_exist(resolution: Resolution) -> None:
 def refuse_repeated_locations(resolution: Resolution, workspace: Path) -> None:
     """IO_038 for two locations that are one place, or of which one lies in the other."""
     places = sorted(
-        (f"{location_identity(each, workspace)}/", each.uri or each.table or "") for each in resolution.locations
+        (f"{location_identity(place_location, workspace)}/", place_location.uri or place_location.table or "")
+        for place_location in resolution.locations
     )
     for (place, location), (next_place, other) in pairwise(places):
         if next_place.startswith(place):
@@ -89,10 +90,10 @@ def data_exists(location: Location, workspace: Path) -> bool:
 
 def refuse_overlap(target: Target, sources: Iterable[Location]) -> None:
     """IO_027 for the first input that the output equals, lies inside of or contains."""
-    given = tuple(sources)
-    number = OccupiedLocations(given, target.workspace).first_overlap(target.location)
+    source_locations = tuple(sources)
+    number = OccupiedLocations(source_locations, target.workspace).first_overlap(target.location)
     if number is not None:
-        source = given[number]
+        source = source_locations[number]
         raise DaybookError("IO_027", output=target.label, input=source.uri or source.table)
 
 
@@ -120,13 +121,13 @@ class OccupiedLocations:
 
     def first_overlap(self, location: Location) -> int | None:
         path = location.occupied_path(self._workspace)
-        found = [] if path is None else self._files.overlapping(path)
+        numbers = [] if path is None else self._files.overlapping(path)
         if location.is_database:
             identity = location_identity(location, self._workspace)
-            found += [self._tables[identity]] if identity in self._tables else []
+            numbers += [self._tables[identity]] if identity in self._tables else []
         elif path is not None:
-            found += self._databases.overlapping(path)
-        return min(found, default=None)
+            numbers += self._databases.overlapping(path)
+        return min(numbers, default=None)
 
 
 class _NumberedPaths:
@@ -142,11 +143,11 @@ class _NumberedPaths:
 
     def overlapping(self, path: str) -> list[int]:
         name = self._name(path)
-        containing = [self._numbers[each] for each in _with_folders(name) if each in self._numbers]
+        containing = [self._numbers[folder] for folder in _with_folders(name) if folder in self._numbers]
         inside = self._names[bisect_left(self._names, f"{name}/") : bisect_left(self._names, f"{name}0")]
         file = self._file(path)
         same = [self._same_files[file]] if file in self._same_files else []
-        return [*containing, *(self._numbers[each] for each in inside), *same]
+        return [*containing, *(self._numbers[inside_name] for inside_name in inside), *same]
 
     def _name(self, path: str) -> str:
         # A file system that ignores case may hold both spellings as one; refusing more than needed is harmless.
@@ -158,10 +159,10 @@ class _NumberedPaths:
         if local is None:
             return None
         try:
-            found = (self._workspace / local).stat()
+            status = (self._workspace / local).stat()
         except OSError:
             return None
-        return found.st_dev, found.st_ino
+        return status.st_dev, status.st_ino
 
 
 def _with_folders(name: str) -> Iterator[str]:

@@ -70,8 +70,8 @@ Pin: TypeAlias = TablePin | FilesPin | LandedPin
 def verify_files(pin: FilesPin) -> None:
     """IO_008 for files that are not what they were."""
     # One listing: asking file by file takes a round trip each on an object store.
-    found = frozenset(list_files(pin.uri))
-    raise_all(DaybookError("IO_008", file=file.path) for file in pin.files if file not in found)
+    stored_files = frozenset(list_files(pin.uri))
+    raise_all(DaybookError("IO_008", file=file.path) for file in pin.files if file not in stored_files)
 
 
 def pin_to_json(pin: Pin) -> dict[str, Any]:

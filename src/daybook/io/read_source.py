@@ -49,17 +49,17 @@ _AHEAD_BYTES = 8 << 20
 
 def read_landed(spark: SparkSession, request: LandingRequest, pin: LandedPin | None = None) -> ReadPart:
     """The landing of a request; with a pin the one an earlier run read, or IO_009."""
-    if pin is not None and (known := request.area.find(pin.folder)) is not None:
-        return _read_landing(spark, known, request, pin)
+    if pin is not None and (pinned_landing := request.area.find(pin.folder)) is not None:
+        return _read_landing(spark, pinned_landing, request, pin)
     reason = "its landing has been removed or changed"
     if pin is not None and any(not location.uri for location in request.locations):
         raise DaybookError("IO_009", location=", ".join(request.names), reason=reason)
-    found = _find_inputs(request)
-    if pin is not None and found.folder != pin.folder:
+    inputs = _find_inputs(request)
+    if pin is not None and inputs.folder != pin.folder:
         raise DaybookError("IO_009", location=", ".join(request.names), reason=f"{reason}, and so have its files")
-    states = tuple(_table_states(request, found.databases))
-    landed = request.area.find(found.folder) or _land(spark, request, found)
-    files = tuple(PinnedFile(file.stat, file.digest) for file in found.files)
+    states = tuple(_table_states(request, inputs.databases))
+    landed = request.area.find(inputs.folder) or _land(spark, request, inputs)
+    files = tuple(PinnedFile(file.stat, file.digest) for file in inputs.files)
     return _read_landing(spark, landed, request, LandedPin(request.names, landed.folder, landed.rows, files, states))
 
 
@@ -96,9 +96,9 @@ def land_ahead(request: LandingRequest) -> None:
     if not request.locations or any(not location.uri for location in request.locations):
         return
     with contextlib.suppress(Exception):
-        found = _find_inputs(request)
-        if sum(file.stat.size for file in found.files) <= _AHEAD_BYTES and request.area.find(found.folder) is None:
-            _land(None, request, found)
+        inputs = _find_inputs(request)
+        if sum(file.stat.size for file in inputs.files) <= _AHEAD_BYTES and request.area.find(inputs.folder) is None:
+            _land(None, request, inputs)
 
 
 def landing_folder(request: LandingRequest) -> str:
@@ -108,8 +108,8 @@ def landing_folder(request: LandingRequest) -> str:
 
 def land_without_session(request: LandingRequest, pin: LandedPin | None = None) -> PublishedLanding:
     """The landing of a request, made in memory where it is not there; RECOMPUTE_001 for what only Spark can read."""
-    if pin is not None and (known := request.area.find(pin.folder)) is not None:
-        return known
+    if pin is not None and (pinned_landing := request.area.find(pin.folder)) is not None:
+        return pinned_landing
     databases = [location for location in request.locations if not location.uri]
     if pin is not None and databases:
         reason = "its landing has been removed or changed"
@@ -264,8 +264,8 @@ def read_source(
     names = ", ".join(location.uri or "" for location in resolution.locations[:_MAX_NAMED_LOCATIONS])
     frame = source.frame
     repeated = find_repeated_by_spark(frame.rows.plain, dataset_version.dataset, frame.carried, frame.periods)
-    found = report_repeated(dataset_version.dataset, repeated, names)
-    return replace(source, notices=(*source.notices, *found))
+    repeated_notices = report_repeated(dataset_version.dataset, repeated, names)
+    return replace(source, notices=(*source.notices, *repeated_notices))
 
 
 def _without_accepted(source: ReadSource, dataset: Dataset) -> ReadSource:
@@ -297,22 +297,22 @@ def landing_requests(
         )
 
 
-def _read_group(spark: SparkSession, wanted: LandingRequest, pins: list[Pin] | None) -> Iterator[ReadPart]:
+def _read_group(spark: SparkSession, landing_request: LandingRequest, pins: list[Pin] | None) -> Iterator[ReadPart]:
     """The parts of some locations, format by format; those that are landed become one."""
     direct: dict[tuple[str, str | None], list[PinnedLocation]] = {}
     landed: list[Location] = []
-    for location in wanted.locations:
+    for location in landing_request.locations:
         if format_named(location.format).is_landed:
             landed.append(location)
         else:
             alike = direct.setdefault((location.format, location.null_period), [])
             alike.append(PinnedLocation(location, take_pin(pins, location)))
     for (name, null_period), locations in direct.items():
-        request = ReadRequest(tuple(locations), wanted.version, wanted.slices)
+        request = ReadRequest(tuple(locations), landing_request.version, landing_request.slices)
         for part in format_named(name).read(spark, request):
             yield _with_null_period(part, null_period)
     if landed:
-        yield read_landed(spark, replace(wanted, locations=landed), take_landed_pin(pins, landed[0]))
+        yield read_landed(spark, replace(landing_request, locations=landed), take_landed_pin(pins, landed[0]))
 
 
 def _with_null_period(part: ReadPart, period: str | None) -> ReadPart:
@@ -410,9 +410,9 @@ def _union_parts(parts: Sequence[ReadPart], resolution: Resolution) -> ReadSourc
 
 def _known_periods(parts: Sequence[ReadPart], column: str) -> frozenset[str] | None:
     """The periods of all rows; a part without the column has rows that the time filter does not accept."""
-    known = frozenset[str]()
+    periods = frozenset[str]()
     for part in parts:
         if part.known_periods is None or column not in part.carried:
             return None
-        known |= part.known_periods
-    return known
+        periods |= part.known_periods
+    return periods

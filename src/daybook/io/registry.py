@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 @cache
 def format_named(name: str) -> "Format":
     """A format by its name in `daybook.model.formats`: the object FORMAT of `daybook.io.formats.<name>.format`."""
-    found: Format = import_module(f"daybook.io.formats.{name}.format").FORMAT
-    return found
+    format_: Format = import_module(f"daybook.io.formats.{name}.format").FORMAT
+    return format_
 
 
 def writer_for(format_name: str) -> "Writer[Any]":

@@ -86,15 +86,15 @@ def read_page(stored: StoredRows, request: PageRequest) -> RowPage:
     if not request.limit:
         request = replace(request, order=())
     surveys = _survey_blocks(stored, request)
-    count = sum(each.count for each in surveys)
-    totals = {name: _add(each.sums.get(name) for each in surveys) for name in request.totals}
+    count = sum(survey.count for survey in surveys)
+    totals = {name: _add(survey.sums.get(name) for survey in surveys) for name in request.totals}
     if not request.order:
-        return RowPage(_stored_page(stored, request, [each.count for each in surveys]), count, totals)
-    best = _merge([each.best for each in surveys if each.best is not None], request)
+        return RowPage(_stored_page(stored, request, [survey.count for survey in surveys]), count, totals)
+    best = _merge([survey.best for survey in surveys if survey.best is not None], request)
     if best is None:
         return RowPage(_empty_table(stored.columns), count, totals)
-    found = best.slice(request.offset, request.limit)
-    return RowPage(_fetch(stored, found) if stored.is_columnar else _only(found, stored.columns), count, totals)
+    page = best.slice(request.offset, request.limit)
+    return RowPage(_fetch(stored, page) if stored.is_columnar else _only(page, stored.columns), count, totals)
 
 
 def all_batches(stored: StoredRows, request: PageRequest) -> Iterator[pa.RecordBatch]:
@@ -111,8 +111,8 @@ def all_batches(stored: StoredRows, request: PageRequest) -> Iterator[pa.RecordB
 def _survey_blocks(stored: StoredRows, request: PageRequest) -> list[_Survey]:
     """In the order of the blocks; blocks whose count is known are not read for it."""
     names = {
-        *(each.column for each in request.conditions),
-        *(each.column for each in request.order),
+        *(condition.column for condition in request.conditions),
+        *(order.column for order in request.order),
         *request.totals,
     }
     columns = [column for column in stored.columns if column.name in names or not stored.is_columnar]
@@ -168,7 +168,7 @@ def _merge(parts: Sequence[pa.Table], request: PageRequest) -> pa.Table | None:
     if not parts:
         return None
     whole = pa.concat_tables(parts)
-    keys = [(each.column, "descending" if each.is_descending else "ascending") for each in request.order]
+    keys = [(row_order.column, "descending" if row_order.is_descending else "ascending") for row_order in request.order]
     # Arrow sorts NULL and NaN last in both directions.
     order = pc.sort_indices(whole, sort_keys=[*keys, (_BLOCK, "ascending"), (_ROW, "ascending")])
     return whole.take(order.slice(0, request.offset + request.limit)).combine_chunks()
@@ -199,19 +199,19 @@ def _stored_page(stored: StoredRows, request: PageRequest, counts: Sequence[int]
 
 def _fetch(stored: StoredRows, positions: pa.Table) -> pa.Table:
     """Whole rows by their positions, in the order of these."""
-    wanted: dict[int, list[tuple[int, int]]] = {}
+    positions_by_block: dict[int, list[tuple[int, int]]] = {}
     numbers, rows = positions.column(_BLOCK).to_pylist(), positions.column(_ROW).to_pylist()
     for rank, (number, row) in enumerate(zip(numbers, rows, strict=True)):
-        wanted.setdefault(number, []).append((row, rank))
-    if not wanted:
+        positions_by_block.setdefault(number, []).append((row, rank))
+    if not positions_by_block:
         return _empty_table(stored.columns)
 
     def take(number: int) -> list[pa.RecordBatch]:
-        return _take(stored.blocks[number], stored.columns, sorted(row for row, _ in wanted[number]))
+        return _take(stored.blocks[number], stored.columns, sorted(row for row, _ in positions_by_block[number]))
 
     with ThreadPoolExecutor(_READERS) as pool:
-        parts = [part for found in pool.map(take, wanted) for part in found]
-    ranks = [rank for places in wanted.values() for _, rank in sorted(places)]
+        parts = [part for block_parts in pool.map(take, positions_by_block) for part in block_parts]
+    ranks = [rank for places in positions_by_block.values() for _, rank in sorted(places)]
     return pa.Table.from_batches(parts).take(pc.sort_indices(pa.array(ranks, pa.int64())))
 
 
@@ -233,8 +233,8 @@ def _take(block: RowBlock, columns: Sequence[OutputColumn], rows: list[int]) -> 
 
 def _mask(batch: pa.RecordBatch, conditions: Sequence[TypedCondition]) -> pa.Array | None:
     whole = None
-    for each in conditions:
-        mask = each.mask(batch)
+    for condition in conditions:
+        mask = condition.mask(batch)
         whole = mask if whole is None else pc.and_(whole, mask)
     return whole
 
@@ -256,8 +256,8 @@ def _sum(values: pa.Array, column: OutputColumn) -> Total | None:
     """The exact sum of a batch, None where all values are NULL; Arrow's own sums of wide numbers overflow silently."""
     match column.type:
         case IntegerType():
-            found = pc.sum(values.cast(pa.decimal128(19, 0))).as_py()
-            return None if found is None else int(found)
+            integer_sum = pc.sum(values.cast(pa.decimal128(19, 0))).as_py()
+            return None if integer_sum is None else int(integer_sum)
         case DecimalType(precision, scale) if precision + _BATCH_DIGITS > _ARROW_DIGITS:
             values = values.cast(pa.decimal256(_WIDE_DIGITS, scale))
     total: Total | None = pc.sum(values).as_py()
@@ -266,15 +266,15 @@ def _sum(values: pa.Array, column: OutputColumn) -> Total | None:
 
 def _add(values: Iterator[Total | None] | Sequence[Total | None]) -> Total | None:
     """Exactly, in decimals and whole numbers of any length."""
-    known = [value for value in values if value is not None]
-    if not known:
+    numbers = [value for value in values if value is not None]
+    if not numbers:
         return None
-    if any(isinstance(value, float) for value in known):
-        is_finite = all(map(math.isfinite, known))
-        return math.fsum(known) if is_finite else float(sum(known))
+    if any(isinstance(value, float) for value in numbers):
+        is_finite = all(map(math.isfinite, numbers))
+        return math.fsum(numbers) if is_finite else float(sum(numbers))
     with localcontext() as context:
         context.prec = _TOTAL_DIGITS
-        return sum(known[1:], start=known[0])
+        return sum(numbers[1:], start=numbers[0])
 
 
 _NEEDS_QUOTES = r'[",\r\n]|^\s|\s$'

@@ -112,8 +112,8 @@ def read_source_rows(
                 parts.append(_with_slices(part, request.locations[0]))
                 may_repeat_ids = may_repeat_ids or repeats
         if landed:
-            wanted = replace(request, locations=landed, memory_limit=_MEMORY_BYTES)
-            part, repeats = _landed_part(wanted, landings, pins)
+            landed_request = replace(request, locations=landed, memory_limit=_MEMORY_BYTES)
+            part, repeats = _landed_part(landed_request, landings, pins)
             parts.append(_with_slices(part, request.locations[0]))
             may_repeat_ids = may_repeat_ids or repeats
     types = {column.name: column.type for column in version.dataset.main_table.columns}
@@ -127,9 +127,9 @@ def _landed_part(
 ) -> tuple[SourcePart, bool]:
     pin = take_landed_pin(pins, request.locations[0])
     for area in landings[:-1]:
-        wanted = replace(request, area=area)
-        if (landed := _find_landing(wanted, pin)) is not None:
-            return _part_of_landing(wanted, landed), has_appended_slices(wanted, landed)
+        area_request = replace(request, area=area)
+        if (landed := _find_landing(area_request, pin)) is not None:
+            return _part_of_landing(area_request, landed), has_appended_slices(area_request, landed)
     landed = land_without_session(request, pin)
     return _part_of_landing(request, landed), has_appended_slices(request, landed)
 

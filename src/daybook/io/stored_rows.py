@@ -88,10 +88,10 @@ class TypedCondition:
         if self.scalar is None:
             return pa.repeat(pa.scalar(False), len(values))
         if self.comparison in _TEXT_COMPARISONS:
-            found = _TEXT_FUNCTIONS[self.comparison](values, self.scalar.as_py())
+            matches = _TEXT_FUNCTIONS[self.comparison](values, self.scalar.as_py())
         else:
-            found = _FUNCTIONS[self.comparison](values, self.scalar)
-        return pc.fill_null(found, False)
+            matches = _FUNCTIONS[self.comparison](values, self.scalar)
+        return pc.fill_null(matches, False)
 
     def expression(self) -> pc.Expression | None:
         """The same for statistics of files; None where they say nothing."""
@@ -120,19 +120,19 @@ def type_conditions(
 ) -> tuple[TypedCondition, ...]:
     """Every condition checked against the columns of an output."""
     types = {column.name: column.type for column in columns}
-    return tuple(_type_condition(each, _column_type(each.column, types, output)) for each in conditions)
+    return tuple(_type_condition(condition, _column_type(condition.column, types, output)) for condition in conditions)
 
 
 def check_order(order: Sequence[RowOrder], columns: Sequence[OutputColumn], output: str) -> None:
     types = {column.name: column.type for column in columns}
-    for each in order:
-        _column_type(each.column, types, output)
+    for row_order in order:
+        _column_type(row_order.column, types, output)
 
 
 def _column_type(name: str, types: Mapping[str, ColumnType], output: str) -> ColumnType:
-    if (found := types.get(name)) is None:
+    if (type_ := types.get(name)) is None:
         raise DaybookError("RUN_080", output=output, column=name, hint=did_you_mean(name, types))
-    return found
+    return type_
 
 
 def _type_condition(condition: RowCondition, type_: ColumnType) -> TypedCondition:
@@ -154,9 +154,9 @@ def _type_condition(condition: RowCondition, type_: ColumnType) -> TypedConditio
 
 def _comparison_for(condition: RowCondition, type_: ColumnType) -> Comparison:
     """The comparison, if columns of this type have it."""
-    for known in COMPARISONS:
-        if known == condition.comparison and known in comparisons_of(type_):
-            return known
+    for comparison in COMPARISONS:
+        if comparison == condition.comparison and comparison in comparisons_of(type_):
+            return comparison
     allowed = ", ".join(comparisons_of(type_))
     raise DaybookError(
         "RUN_081", column=condition.column, type=str(type_), comparison=condition.comparison, allowed=allowed
@@ -169,7 +169,7 @@ def comparisons_of(type_: ColumnType) -> tuple[Comparison, ...]:
         *(() if isinstance(type_, StringType) else _TEXT_COMPARISONS),
         *(_ORDERED_COMPARISONS if isinstance(type_, BooleanType) else ()),
     }
-    return tuple(each for each in COMPARISONS if each not in left_out)
+    return tuple(comparison for comparison in COMPARISONS if comparison not in left_out)
 
 
 def _bad_value(condition: RowCondition, type_: ColumnType) -> DaybookError:
@@ -283,13 +283,13 @@ class _ParquetBlock(RowBlock):
     def batches(self, columns: Sequence[OutputColumn], size: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
         place = arrow_path(self.part.path)
         stored = set(self.metadata.schema.to_arrow_schema().names)
-        wanted = [column.name for column in columns if column.name in stored]
+        stored_columns = [column.name for column in columns if column.name in stored]
         with place.system.open_input_file(place.path) as source:
             file = pq.ParquetFile(source, metadata=self.metadata, pre_buffer=False)
-            if not wanted:
+            if not stored_columns:
                 yield from self._without_stored(columns, size)
                 return
-            groups = file.iter_batches(size, row_groups=[self.group], columns=wanted, use_threads=False)
+            groups = file.iter_batches(size, row_groups=[self.group], columns=stored_columns, use_threads=False)
             for batch in groups:
                 yield self._with_types(batch, columns)
 
@@ -315,15 +315,15 @@ class _ParquetBlock(RowBlock):
 
     def may_hold(self, conditions: Sequence[TypedCondition]) -> bool:
         schema = self.fragment.physical_schema
-        found = [
+        expressions = [
             expression
-            for each in conditions
-            if each.column in schema.names and (expression := each.expression()) is not None
+            for condition in conditions
+            if condition.column in schema.names and (expression := condition.expression()) is not None
         ]
-        if not found:
+        if not expressions:
             return True
-        whole: pc.Expression = found[0]
-        for other in found[1:]:
+        whole: pc.Expression = expressions[0]
+        for other in expressions[1:]:
             whole = whole & other
         try:
             return bool(self.fragment.subset(filter=whole, schema=schema).row_groups)
@@ -335,7 +335,11 @@ class _ParquetBlock(RowBlock):
 def parquet_rows(columns: Sequence[OutputColumn], parts: Sequence[ParquetPart], location: str) -> StoredRows:
     """The rows of Parquet files, one block for every row group; IO_009 for files that have been removed."""
     with ThreadPoolExecutor(_FOOTER_READERS) as pool:
-        blocks = [block for found in pool.map(lambda part: _open_blocks(part, location), parts) for block in found]
+        blocks = [
+            block
+            for blocks_of_part in pool.map(lambda part: _open_blocks(part, location), parts)
+            for block in blocks_of_part
+        ]
     return StoredRows(tuple(columns), tuple(blocks))
 
 
@@ -378,6 +382,8 @@ def dataset_of(columns: Sequence[OutputColumn]) -> DatasetVersion:
     """The columns of an output as a dataset, by which its files and tables are read."""
     # Users may write a reserved name that they may not declare.
     declared = tuple(
-        ColumnDef.model_construct(name=each.name, type=each.type) for each in columns if each.name not in SYSTEM_COLUMNS
+        ColumnDef.model_construct(name=column.name, type=column.type)
+        for column in columns
+        if column.name not in SYSTEM_COLUMNS
     )
     return DatasetVersion(Dataset(id="output", name="output", main_table=MainTable(name="output", columns=declared)), 1)

@@ -180,14 +180,22 @@ def slices_after(commits: Iterable[SliceCommit]) -> dict[str, WrittenSlice]:
         if commit.mode == DROP_MODE:
             slices.pop(commit.period, None)
             continue
-        known = slices.get(commit.period)
-        is_appended = commit.mode == "append" or (commit.mode == "" and known is not None)
+        earlier_slice = slices.get(commit.period)
+        is_appended = commit.mode == "append" or (commit.mode == "" and earlier_slice is not None)
         if not is_appended:
             slices[commit.period] = WrittenSlice(commit.period, commit.run_id, commit.owner, commit.rows)
         else:
             # The owner of a slice may append to it; a slice that begins with an append has no owner.
-            owner = known.owner if known is not None and known.owner and commit.mode == "append" else None
-            rows = (known.rows or 0) + (commit.rows or 0) if known is not None and owner is not None else None
+            owner = (
+                earlier_slice.owner
+                if earlier_slice is not None and earlier_slice.owner and commit.mode == "append"
+                else None
+            )
+            rows = (
+                (earlier_slice.rows or 0) + (commit.rows or 0)
+                if earlier_slice is not None and owner is not None
+                else None
+            )
             slices[commit.period] = WrittenSlice(commit.period, commit.run_id, owner, rows)
     return slices
 
@@ -198,7 +206,7 @@ def affected_slices(slices: Mapping[str, WrittenSlice], target: Target) -> tuple
         case "replace":
             return tuple(slices.values())
         case "replace_period" | "append":
-            found = slices.get(target.run_period) if target.run_period is not None else None
-            return (found,) if found is not None else ()
+            slice_ = slices.get(target.run_period) if target.run_period is not None else None
+            return (slice_,) if slice_ is not None else ()
         case "error":
             return ()

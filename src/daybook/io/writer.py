@@ -152,20 +152,21 @@ def check_schema_change(
     target: Target, existing: Mapping[str, str | None], *, is_changeable: bool = True
 ) -> SchemaChange:
     """IO_021 with the difference; a type of None is one the format does not keep."""
-    wanted = {column.name: str(column.type) for column in target.columns}
+    output_types = {column.name: str(column.type) for column in target.columns}
     added = tuple(column for column in target.columns if column.name not in existing)
     difference = [f"new {column.name} ({column.type})" for column in added]
-    lacking = [f"missing {name}" for name in existing if name not in wanted]
+    lacking = [f"missing {name}" for name in existing if name not in output_types]
     retyped = {
         name: stored
         for name, stored in existing.items()
-        if name in wanted and stored is not None and stored != wanted[name]
+        if name in output_types and stored is not None and stored != output_types[name]
     }
     is_refused = target.on_schema_change != "add"
     is_kept = target.on_schema_change == "keep"
     if (lacking and not is_kept) or retyped or (added and is_refused):
         changed = [
-            f"{name} is {stored} in the table and {wanted[name]} in the output" for name, stored in retyped.items()
+            f"{name} is {stored} in the table and {output_types[name]} in the output"
+            for name, stored in retyped.items()
         ]
         ways = [
             *(_keep_type_hint(name, stored) for name, stored in retyped.items()),
@@ -194,8 +195,8 @@ def _wider_type(stored: str | None, type_: ColumnType) -> ColumnType | None:
     """The type that a table stores if it differs and holds as many places."""
     if stored is None or stored == str(type_) or not stored.startswith(("decimal", "integer")):
         return None
-    found = parse_type(stored)
-    return found if is_exact(type_) and is_exact(found) and _places(type_) <= _places(found) else None
+    stored_type = parse_type(stored)
+    return stored_type if is_exact(type_) and is_exact(stored_type) and _places(type_) <= _places(stored_type) else None
 
 
 def is_exact(type_: ColumnType) -> bool:
@@ -249,8 +250,8 @@ def staged_parquet_files(
     """What Spark wrote, with what its footers say, in the order of its partitions; every footer is read once."""
 
     def with_rows(file: FileStat) -> StagedFile:
-        found = arrow_path(file.path)
-        with found.system.open_input_file(found.path) as stream:
+        arrow_file = arrow_path(file.path)
+        with arrow_file.system.open_input_file(arrow_file.path) as stream:
             footer = pq.read_metadata(stream)
         described = describe(footer) if describe else None
         return StagedFile(relative_to(file.path, folder), file.size, footer.num_rows, file.modified_ns, described)

@@ -293,10 +293,10 @@ def remember_classes(bridge: Any) -> None:
 
     class RememberedClass(JavaClass):  # type: ignore[misc]
         def __getattr__(self, name: str) -> object:
-            found: object = super().__getattr__(name)
-            if isinstance(found, JavaMember):
-                setattr(self, name, found)
-            return found
+            attribute: object = super().__getattr__(name)
+            if isinstance(attribute, JavaMember):
+                setattr(self, name, attribute)
+            return attribute
 
     for name, class_name in _CLASSES_OF_COLUMNS.items():
         setattr(bridge.jvm, name, RememberedClass(class_name, bridge._gateway_client))
@@ -323,15 +323,15 @@ def convert_arguments_in_one_call(bridge: Any) -> None:
         def can_convert(self, argument: object) -> bool:
             if type(argument) in _SENT_AS_THEY_ARE:
                 return False
-            return any(each.can_convert(argument) for each in originals)
+            return any(converter.can_convert(argument) for converter in originals)
 
         def convert(self, argument: Any, gateway_client: object) -> object:
-            if type(argument) in (list, tuple) and argument and all(type(each) is str and each for each in argument):
+            if type(argument) in (list, tuple) and argument and all(type(item) is str and item for item in argument):
                 text = _SEPARATOR.join(argument)
                 if text.count(_SEPARATOR) == len(argument) - 1:
                     return split(text, _SEPARATOR)
-            found = next(each for each in originals if each.can_convert(argument))
-            return found.convert(argument, gateway_client)
+            converter = next(candidate for candidate in originals if candidate.can_convert(argument))
+            return converter.convert(argument, gateway_client)
 
     client.converters = [Converter()]
 
@@ -342,8 +342,8 @@ def check_java_properties(bridge: Any) -> None:
     `_JAVA_OPTIONS` overrides the command line.
     """
     system = bridge.jvm.java.lang.System
-    found = {name: system.getProperty(name) for name in JAVA_PROPERTIES}
-    differing = [f"{name}={value}" for name, value in found.items() if value != JAVA_PROPERTIES[name]]
+    properties = {name: system.getProperty(name) for name in JAVA_PROPERTIES}
+    differing = [f"{name}={value}" for name, value in properties.items() if value != JAVA_PROPERTIES[name]]
     if differing:
         raise foreign_locale_error(", ".join(differing))
 

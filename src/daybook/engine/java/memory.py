@@ -38,8 +38,8 @@ def fit_heap(launch_conf: Mapping[str, str], *, is_chosen: bool) -> dict[str, st
     available = available_bytes()
     if is_chosen or heap is None or available is None:
         return conf
-    wanted = int(heap.removesuffix("m"))
-    conf["spark.driver.memory"] = f"{heap_megabytes(wanted, available, unclaimed_bytes())}m"
+    megabytes = int(heap.removesuffix("m"))
+    conf["spark.driver.memory"] = f"{heap_megabytes(megabytes, available, unclaimed_bytes())}m"
     return conf
 
 

@@ -198,10 +198,10 @@ def local_threads(master: str, cores: int) -> int | None:
     """How many threads a local master uses; None for a cluster."""
     if master == "local":
         return 1
-    given = re.fullmatch(r"local\[(\*|\d+)(?:\s*,.*)?\]", master)
-    if given is None:
+    threads = re.fullmatch(r"local\[(\*|\d+)(?:\s*,.*)?\]", master)
+    if threads is None:
         return None
-    return cores if given.group(1) == "*" else int(given.group(1))
+    return cores if threads.group(1) == "*" else int(threads.group(1))
 
 
 # The master of an application never changes, so a server is asked once.

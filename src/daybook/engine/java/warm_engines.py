@@ -78,14 +78,14 @@ class WarmEngines:
         folder = self._existing_folder()
         if folder is None:
             return []
-        found = []
-        for path in sorted(each for each in folder.iterdir() if each.is_dir()):
+        engines = []
+        for path in sorted(entry for entry in folder.iterdir() if entry.is_dir()):
             home = EngineFolder(path)
             if (record := home.record()) is not None:
                 state = record.fit.plain.get(STATE_FOLDER) if self.state is None else self.state
                 differences = tuple(self._fit_in(folder, state).differences(record.fit))
-                found.append(EngineState(record, home.started(), home.is_used(), differences, home.warm_up()))
-        return sorted(found, key=lambda state: (not state.is_fit, state.started))
+                engines.append(EngineState(record, home.started(), home.is_used(), differences, home.warm_up()))
+        return sorted(engines, key=lambda state: (not state.is_fit, state.started))
 
     def open_session(self, session_settings: Mapping[str, str]) -> "SparkSession | str":
         """A session of its own on the engine that fits, or why there is none."""
@@ -134,12 +134,12 @@ class WarmEngines:
         folder = self._existing_folder()
         if folder is None:
             return []
-        wanted = (
-            [each for each in folder.iterdir() if each.is_dir()]
+        folders = (
+            [entry for entry in folder.iterdir() if entry.is_dir()]
             if include_others
             else [folder / self._fit_in(folder, self.state).key]
         )
-        homes = [EngineFolder(path) for path in wanted]
+        homes = [EngineFolder(path) for path in folders]
         running = [(home, record) for home in homes if (record := home.record()) is not None]
         if not force and (used := next((record for home, record in running if home.is_used()), None)):
             raise DaybookError("RUN_914", pid=used.pid)

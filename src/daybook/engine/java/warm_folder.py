@@ -177,11 +177,11 @@ class EngineFolder:
     def record(self) -> EngineRecord | None:
         """The engine that runs here; None if its keeper has ended."""
         try:
-            found = record_from_json(_read_own_file(self.path / "engine.json"))
+            engine_record = record_from_json(_read_own_file(self.path / "engine.json"))
         except (OSError, ValueError, TypeError, KeyError):
             return None
         # A new keeper may hold the lock already while the record is still that of the keeper before it.
-        return found if self.is_kept() and _is_process(found.pid) else None
+        return engine_record if self.is_kept() and _is_process(engine_record.pid) else None
 
     def is_kept(self) -> bool:
         """Whether a process keeps an engine here."""

@@ -83,13 +83,13 @@ class Summaries:
     @property
     def metrics(self) -> Mapping[str, str]:
         """What to count of the groups, by name and SQL."""
-        found: dict[str, str] = {}
+        sums: dict[str, str] = {}
         for step in self.steps:
-            found[picked_metric(step.seq)] = self._sum(_ROWS_IN_GROUP, self._belongs_to(step))
-            found[added_metric(step.seq)] = self._sum("1L", self._belongs_to(step))
+            sums[picked_metric(step.seq)] = self._sum(_ROWS_IN_GROUP, self._belongs_to(step))
+            sums[added_metric(step.seq)] = self._sum("1L", self._belongs_to(step))
         # Every set has seen all rows.
         first = None if len(self.steps) == 1 else self._is_in(self.steps[0], _GROUPING_SET)
-        return {**found, **{name: self._sum(_count_column(name), first) for name in self.counts}}
+        return {**sums, **{name: self._sum(_count_column(name), first) for name in self.counts}}
 
     @property
     def is_new(self) -> str | None:
@@ -166,18 +166,18 @@ def summary_rows(
     return AddedRows(together.seqs, together.schema, observed, columns, summaries.is_new)
 
 
-def _columns(step: AggregateStep, found: Mapping[str, str], context: RunContext) -> Mapping[str, str]:
+def _columns(step: AggregateStep, columns: Mapping[str, str], context: RunContext) -> Mapping[str, str]:
     return {
         **new_row_columns(context, context.dataset_id, context.table, step.seq),
-        "_row_id": summary_id_sql(step, found, context),
-        **found,
+        "_row_id": summary_id_sql(step, columns, context),
+        **columns,
     }
 
 
 def summary_id_sql(step: AggregateStep, found: Mapping[str, str], context: RunContext) -> str:
     """The id of the summary row of a group; `found` has the SQL of its columns."""
-    known = (context.project_id, str(step.seq))
-    return row_id_sql(context.period, "summary", known, [found[name] for name in step.group_by])
+    scope = (context.project_id, str(step.seq))
+    return row_id_sql(context.period, "summary", scope, [found[name] for name in step.group_by])
 
 
 _CARRIED_COLUMNS = ("_period", "_valid_from", "_valid_to", "_origin_seq", "_created_at", "_updated_at", "_labels")
@@ -220,11 +220,16 @@ def _aggregated_rows(
     may_fail: bool,
 ) -> AddedRows:
     summaries = Summaries(context, (step,), selector, {FAULTY_METRIC: FAULTY_ROWS_SQL} if may_fail else {})
-    found = summaries.columns_of(step)
-    values = {**found, **{name: cast_sql(found[name], load.types[name], step.schema[name]) for name in step.columns}}
+    group_columns = summaries.columns_of(step)
+    values = {
+        **group_columns,
+        **{name: cast_sql(group_columns[name], load.types[name], step.schema[name]) for name in step.columns},
+    }
     if "_labels" in values:
         values["_labels"] = f"COALESCE({values['_labels']}, '')"
-    columns = _carried({**columns, **values, "_row_id": appended_group_id_sql(step, found, context)}, step, context)
+    columns = _carried(
+        {**columns, **values, "_row_id": appended_group_id_sql(step, group_columns, context)}, step, context
+    )
     observed = ObservedFrame(lambda: summaries.of(source), summaries.metrics, lambda: source)
     return AddedRows((step.seq,), step.schema, observed, columns, summaries.is_new)
 

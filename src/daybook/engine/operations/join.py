@@ -80,7 +80,7 @@ class UpdateJoins:
 
     def apply(self, df: DataFrame, joined: Mapping[str, JoinedRows]) -> JoinedUpdate:
         """Join the rows of each alias to the working dataset, of which all but this update is in `df`."""
-        known: set[str] = set()
+        joined_before: set[str] = set()
         counts: list[JoinRowCount] = []
         faults: list[str] = []
         without_key: list[JoinStep] = []
@@ -89,10 +89,10 @@ class UpdateJoins:
             df = _number_same_ids(df)
         for join in self._step.joins:
             shape = shapes[join.alias]
-            given = joined[join.alias]
-            rows = self._prepared(given.df.coalesce(1) if given.is_small else given.df, join, shape)
-            rows = F.broadcast(rows) if given.is_small else rows
-            condition = self._condition(join, shape, known)
+            joined_rows = joined[join.alias]
+            rows = self._prepared(joined_rows.df.coalesce(1) if joined_rows.is_small else joined_rows.df, join, shape)
+            rows = F.broadcast(rows) if joined_rows.is_small else rows
+            condition = self._condition(join, shape, joined_before)
             if self._is_plain:
                 df = df.join(rows, F.expr(condition), "left")
             elif shape.is_by_key:
@@ -109,10 +109,10 @@ class UpdateJoins:
             else:
                 df, count = self._counted(df, rows, join, condition)
                 counts.append(count)
-            known.add(join.alias)
+            joined_before.add(join.alias)
         if without_key:
-            df, found = self._one_copy_by_row_id(df, without_key)
-            faults.append(found)
+            df, fault = self._one_copy_by_row_id(df, without_key)
+            faults.append(fault)
         elif self._is_picked_late:
             df = self._one_copy_by_key(df)
         return JoinedUpdate(df, tuple(faults), tuple(counts))
@@ -164,10 +164,10 @@ class UpdateJoins:
         columns = [_joined_column(join, name) for name in join.columns]
         return df.selectExpr("*", *(f"IF({matched}, {row}.{column}, NULL) AS {column}" for column in columns))
 
-    def _condition(self, join: JoinStep, shape: JoinParts, known: set[str]) -> str:
+    def _condition(self, join: JoinStep, shape: JoinParts, joined_before: set[str]) -> str:
         """The join's condition and as much of the selector as is known before it: other rows match nothing."""
         live = self._working.layer.live()
-        own = [part for part in (*self._selector, *shape.own_only) if joined_aliases(part) <= known]
+        own = [part for part in (*self._selector, *shape.own_only) if joined_aliases(part) <= joined_before]
         guard = guarded_condition(live, " AND ".join(f"({self._on(join, self._sql(part))})" for part in own) or None)
         parts = [guard] if guard else []
         for number, (left, right) in enumerate(shape.keys):

@@ -178,12 +178,12 @@ class UpdateWindows:
         if summed:
             rows = df if self.picked is None else df.where(F.expr(_IS_PICKED))
             df = df.crossJoin(F.broadcast(rows.agg(*(F.expr(text) for text in aliased_sql(summed)))))
-        df = _with_columns(df, grouped, *(each.totals() for each in allocations))
-        df = _with_columns(df, *(each.shares() for each in allocations))
-        df = _with_columns(df, *(each.positions() for each in allocations))
-        df = _with_columns(df, *(each.result() for each in allocations))
+        df = _with_columns(df, grouped, *(allocation.totals() for allocation in allocations))
+        df = _with_columns(df, *(allocation.shares() for allocation in allocations))
+        df = _with_columns(df, *(allocation.positions() for allocation in allocations))
+        df = _with_columns(df, *(allocation.result() for allocation in allocations))
         shuffles = len({window.partition for window in windows if not _is_total(window)})
-        faults = tuple(self._fault(each) for each in allocations)
+        faults = tuple(self._fault(allocation) for allocation in allocations)
         return WindowedRows(df, self._reading_step(windows), faults, shuffles)
 
     def _reading_step(self, windows: Mapping[TypedWindow, str]) -> UpdateStep:
@@ -262,5 +262,5 @@ def _is_total(window: TypedWindow) -> bool:
 
 
 def _with_columns(df: DataFrame, *columns: Mapping[str, str]) -> DataFrame:
-    added = [f"{sql} AS {name}" for each in columns for name, sql in each.items()]
+    added = [f"{sql} AS {name}" for column_group in columns for name, sql in column_group.items()]
     return df.selectExpr("*", *added) if added else df

@@ -334,7 +334,7 @@ class LandingSink:
         place.system.delete_file(place.path)
         files = []
         for file in list_files(target):
-            found = arrow_path(file.path)
-            rows = pq.ParquetFile(found.path, filesystem=found.system).metadata.num_rows
+            arrow_file = arrow_path(file.path)
+            rows = pq.ParquetFile(arrow_file.path, filesystem=arrow_file.system).metadata.num_rows
             files.append(self._landed_file(join_uri(numbered, file.path.rpartition("/")[2]), rows))
         return LandedRows(tuple(files), is_unique=False, repeated=repeated)

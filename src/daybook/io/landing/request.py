@@ -42,12 +42,12 @@ class TextFile:
 def find_text_files(location: Location, slices: frozenset[str] | None) -> Iterator[TextFile]:
     """Every file with the digest of its content, without files of slices that are not read."""
     uri = location.file_uri
-    found = list_files(uri, location.root or uri)
+    files = list_files(uri, location.root or uri)
     manifest = read_manifest(uri)
-    if not found and manifest is None:
+    if not files and manifest is None:
         raise missing_files_error(uri)
     promised = frozenset(manifest.columns) if manifest else frozenset[str]()
-    for stat in found:
+    for stat in files:
         values = partition_values(relative_to(stat.path, uri))
         if is_slice_needed(values, slices):
             yield TextFile(stat, content_digest(stat.path), location, ImpliedColumns(values, promised))
@@ -55,11 +55,11 @@ def find_text_files(location: Location, slices: frozenset[str] | None) -> Iterat
 
 def columns_in_folder_names(locations: Iterable[Location]) -> set[str]:
     """System columns in folder names, including those of slices that are not read."""
-    found: set[str] = set()
+    names: set[str] = set()
     for location in locations:
         for stat in list_files(location.uri, location.root or location.uri) if location.uri else ():
-            found |= set(partition_values(relative_to(stat.path, location.uri)))
-    return found & set(carried_types())
+            names |= set(partition_values(relative_to(stat.path, location.uri)))
+    return names & set(carried_types())
 
 
 @dataclass(frozen=True, slots=True)

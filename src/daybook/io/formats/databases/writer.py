@@ -156,8 +156,8 @@ class DatabaseWriter:
         """In a transaction of its own; safe when two processes create it at the same time."""
         with self._dialect.connect(target) as database:
             if database.has_table(database.ledger.table):
-                known = database.columns(database.ledger.table) or ()
-                if lacking := [name for name in (_WORKSPACE, _WORKSPACE_ID) if name not in known]:
+                columns = database.columns(database.ledger.table) or ()
+                if lacking := [name for name in (_WORKSPACE, _WORKSPACE_ID) if name not in columns]:
                     for name in lacking:
                         database.add_ledger_column(name)
                     database.commit()
@@ -238,12 +238,12 @@ def _find_commit(database: Database, target: TableTarget) -> Commit | None:
     ledger, quote, mark = database.ledger, database.quote, database.parameter
     if not database.has_table(ledger.table):
         return None
-    found = database.query(
+    commits = database.query(
         f"select {quote(ledger.rows)} from {database.table(ledger.table)} "
         f"where {quote('run_id')} = {mark} and {quote('operation_seq')} = {mark}",
         (target.run_id, target.operation_seq),
     )
-    return Commit(int(found[0][0]), is_repeat=True) if found else None
+    return Commit(int(commits[0][0]), is_repeat=True) if commits else None
 
 
 def _replacement(database: Database, target: TableTarget) -> str | None:
@@ -252,15 +252,15 @@ def _replacement(database: Database, target: TableTarget) -> str | None:
     if not database.has_table(ledger.table):
         return "nothing was committed"
     condition, names = database.ledger_condition(target.table)
-    found = database.query(
+    commits = database.query(
         f"select {', '.join(map(quote, (ledger.entry, 'run_id', 'operation_seq', ledger.mode, 'run_period')))} "
         f"from {database.table(ledger.table)} where {condition} order by {quote(ledger.entry)}",
         names,
     )
-    own = next((row for row in found if (row[1], int(row[2])) == (target.run_id, target.operation_seq)), None)
+    own = next((row for row in commits if (row[1], int(row[2])) == (target.run_id, target.operation_seq)), None)
     if own is None:
         return "nothing was committed"
-    shared = [row for row in found if row[3] == "replace" or row[4] == own[4] or None in (row[4], own[4])]
+    shared = [row for row in commits if row[3] == "replace" or row[4] == own[4] or None in (row[4], own[4])]
     if any(int(row[0]) > int(own[0]) for row in shared):
         return "another run has written to it since then"
     if own[3] == "append" and len(shared) > 1:
@@ -332,5 +332,5 @@ def _record_commit(database: Database, staged: StagedOutput, target: TableTarget
     names = ", ".join(map(database.quote, values))
     # A typed NULL cannot be bound by every driver, so a missing period is written as one.
     marks = ", ".join("NULL" if value is None else database.parameter for value in values.values())
-    given = [value for value in values.values() if value is not None]
-    database.execute(f"insert into {database.table(ledger.table)} ({names}) values ({marks})", given)
+    bound_values = [value for value in values.values() if value is not None]
+    database.execute(f"insert into {database.table(ledger.table)} ({names}) values ({marks})", bound_values)

@@ -65,14 +65,14 @@ def held_versions(uri: str, released: Collection[VersionHolder] = ()) -> set[int
 
 def versions_held_by(uri: str, store: str) -> tuple[tuple[TableVersion, VersionHolder], ...]:
     """What one store needs; files that were not written to their end say nothing."""
-    found = []
+    holders = []
     for item in list_folder(join_uri(table_uri(uri), _PINS)):
         with suppress(ValueError, KeyError, TypeError), arrow_path(uri).system.open_input_stream(item.path) as stream:
             content = json.loads(stream.read())
             holder = VersionHolder(store, content["dataset"], content["dataset_version"])
             if item.base_name == f"{content['version']}.{holder.key}.json":
-                found.append((TableVersion("delta", str(content["version"])), holder))
-    return tuple(found)
+                holders.append((TableVersion("delta", str(content["version"])), holder))
+    return tuple(holders)
 
 
 def _pin_file(uri: str, version: TableVersion, holder: VersionHolder) -> str:
@@ -86,22 +86,22 @@ def vacuum_table(request: VacuumRequest) -> tuple[FileStat, ...]:
     refuse_unknown_features(table, request.uri, is_write=True)
     newest = table.version()
     kept = {*map(int, request.keep), *held_versions(request.uri, request.released)}
-    wanted = {version for version in kept if version <= newest}
-    wanted |= set(range(max(0, newest - request.latest + 1), newest + 1))
+    kept_versions = {version for version in kept if version <= newest}
+    kept_versions |= set(range(max(0, newest - request.latest + 1), newest + 1))
     needed: set[str] = set()
-    for version in wanted:
+    for version in kept_versions:
         if (then := open_table(request.uri, version)) is not None:
             needed |= {file.path for file in data_files(then, request.uri)}
-    found = tuple(
+    files = tuple(
         file
         for file in list_files(table_uri(request.uri), table_uri(request.uri))
         if file.path.endswith(".parquet") and file.path not in needed and file.modified_ns < request.modified_before_ns
     )
     if not request.is_dry_run:
-        for file in found:
+        for file in files:
             at = arrow_path(file.path)
             at.system.delete_file(at.path)
-    return found
+    return files
 
 
 def staged_leftovers(uri: str) -> Iterator[Leftover]:
@@ -141,10 +141,10 @@ class DeltaFormat(FolderFormat):
         return has_table(location.file_uri) if version is None else open_table(location.file_uri, version) is not None
 
     def read(self, spark: SparkSession, request: ReadRequest) -> Iterator[ReadPart]:
-        for each in request.locations:
-            pin = each.pin if isinstance(each.pin, TablePin) else None
-            part = read_delta(spark, each.location, request.version, request.slices, pin)
-            yield part.with_period(each.location)
+        for pinned_location in request.locations:
+            pin = pinned_location.pin if isinstance(pinned_location.pin, TablePin) else None
+            part = read_delta(spark, pinned_location.location, request.version, request.slices, pin)
+            yield part.with_period(pinned_location.location)
 
     def committed_rows(self, target: FileTarget, commit: Commit) -> StoredRows:
         return committed_rows(target, commit)

@@ -58,8 +58,8 @@ class LogEntry:
         for action in self.actions:
             text = action.get("commitInfo", {}).get(INFO_KEY)
             if isinstance(text, str):
-                found: dict[str, Any] = json.loads(text)
-                return found
+                content: dict[str, Any] = json.loads(text)
+                return content
         return {}
 
     @property
@@ -118,18 +118,18 @@ def written_slices(table: DeltaTable, target: FileTarget) -> tuple[WrittenSlice,
     """The slices that a commit would write to or throw away."""
     match target.mode:
         case "replace":
-            found = [_written_slice(table, target.uri, period) for period in _live_periods(table)]
+            slices = [_written_slice(table, target.uri, period) for period in _live_periods(table)]
         case "replace_period" | "append":
-            found = [_written_slice(table, target.uri, target.run_period)] if target.run_period is not None else []
+            slices = [_written_slice(table, target.uri, target.run_period)] if target.run_period is not None else []
         case "error":
-            found = []
-    return tuple(each for each in found if each is not None)
+            slices = []
+    return tuple(slice_ for slice_ in slices if slice_ is not None)
 
 
 def _live_periods(table: DeltaTable) -> list[str]:
     if table.metadata().partition_columns != [RUN_PERIOD_COLUMN]:
         return []
-    return sorted({str(each[RUN_PERIOD_COLUMN]) for each in table.partitions()})
+    return sorted({str(partition[RUN_PERIOD_COLUMN]) for partition in table.partitions()})
 
 
 def _written_slice(table: DeltaTable, uri: str, period: str) -> WrittenSlice | None:

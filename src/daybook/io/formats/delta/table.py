@@ -164,8 +164,8 @@ def read_delta(
     rows = scan_parquet(spark, table.files, table.bindings.all, table.partitions, table.root)
     sizes = tuple(file.size for file in table.files)
     notices = extra_column_notices(table.bindings.extra, location.file_uri)
-    known = known_periods(table.files, table.carried)
-    return ReadPart(rows, table.carried, (table.pin,), notices, sizes, table.may_repeat_ids, known_periods=known)
+    periods = known_periods(table.files, table.carried)
+    return ReadPart(rows, table.carried, (table.pin,), notices, sizes, table.may_repeat_ids, known_periods=periods)
 
 
 def _has_appended_slice(table: DeltaTable, files: Sequence[DataFile], uri: str) -> bool:
@@ -175,8 +175,8 @@ def _has_appended_slice(table: DeltaTable, files: Sequence[DataFile], uri: str) 
         folder = relative_to(file.path, table_uri(uri)).partition("/")[0]
         writers.setdefault(file.partitions.get(RUN_PERIOD_COLUMN), set()).add(parse_staged_name(folder))
     return any(
-        len(found) > 1 or (found != {None} and not _is_replaced(table, run_period))
-        for run_period, found in writers.items()
+        len(commits) > 1 or (commits != {None} and not _is_replaced(table, run_period))
+        for run_period, commits in writers.items()
     )
 
 
@@ -324,7 +324,7 @@ def committed_rows(target: FileTarget, commit: Commit) -> StoredRows:
         == (target.run_id, target.operation_seq)
     ]
     rows = parquet_rows(target.columns, parts, target.label)
-    if (found := sum(block.rows or 0 for block in rows.blocks)) != commit.rows:
-        reason = f"the table has {found} of {commit.rows} rows"
+    if (row_count := sum(block.rows or 0 for block in rows.blocks)) != commit.rows:
+        reason = f"the table has {row_count} of {commit.rows} rows"
         raise DaybookError("RUN_084", run_id=target.run_id, location=target.label, reason=reason)
     return rows

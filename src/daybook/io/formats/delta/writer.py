@@ -286,9 +286,9 @@ class DeltaWriter:
         table = open_table(target.uri)
         if table is None or table.transaction_version(target.staging_key) is None:
             return None
-        found = _find_commit_info(table, target)
+        commit = _find_commit_info(table, target)
         # Where the log no longer says which folder it was, none of them may go.
-        return "*" if found is None else str(found[1]["place"])
+        return "*" if commit is None else str(commit[1]["place"])
 
 
 def _staged_names(target: FileTarget) -> list[str]:
@@ -296,8 +296,8 @@ def _staged_names(target: FileTarget) -> list[str]:
     place = arrow_path(target.uri)
     from pyarrow import fs
 
-    found = place.system.get_file_info(fs.FileSelector(place.path, allow_not_found=True))
-    return [item.base_name for item in found if item.base_name.startswith(prefix)]
+    items = place.system.get_file_info(fs.FileSelector(place.path, allow_not_found=True))
+    return [item.base_name for item in items if item.base_name.startswith(prefix)]
 
 
 def _stored_types(table: DeltaTable, target: FileTarget) -> dict[str, str | None]:
@@ -329,8 +329,8 @@ def _slice_id(target: FileTarget) -> str:
 
 
 def _slice_version(table: DeltaTable, target: FileTarget) -> int:
-    found = table.transaction_version(_slice_id(target))
-    return -1 if found is None else found
+    version = table.transaction_version(_slice_id(target))
+    return -1 if version is None else version
 
 
 def _slice_rows(table: DeltaTable, target: FileTarget) -> int:
@@ -381,10 +381,10 @@ def _find_new_commit(table: DeltaTable, target: FileTarget) -> Commit | None:
 def _find_commit(table: DeltaTable, target: FileTarget) -> Commit | None:
     if table.transaction_version(target.staging_key) is None:
         return None
-    found = _find_commit_info(table, target)
-    if found is None:
+    commit = _find_commit_info(table, target)
+    if commit is None:
         return Commit(0, None, is_repeat=True)
-    version, info = found
+    version, info = commit
     return Commit(int(info["rows"]), numbered_version(version), is_repeat=True)
 
 
@@ -402,6 +402,13 @@ def _add_actions(staged: StagedOutput, target: FileTarget) -> list[AddAction]:
     # Files without rows hold nothing to be read.
     files = [file for file in staged.files if file.rows]
     return [
-        AddAction(f"{folder}/{each.path}", each.size, values, each.modified_ns // 1_000_000, True, each.described or "")
-        for each in files
+        AddAction(
+            f"{folder}/{staged_file.path}",
+            staged_file.size,
+            values,
+            staged_file.modified_ns // 1_000_000,
+            True,
+            staged_file.described or "",
+        )
+        for staged_file in files
     ]

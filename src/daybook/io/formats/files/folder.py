@@ -294,8 +294,10 @@ def _current_manifest(path: Path, target: FileTarget, parts: PartFiles) -> Manif
     files = _data_files(path)
     foreign = [name for name in sorted(files) if not _is_part(name, parts)]
     if foreign:
-        found = f"a folder with other files ({foreign[0]})"
-        raise DaybookError("IO_028", location=target.label, found=found, expected=f"a folder of {target.format} files")
+        description = f"a folder with other files ({foreign[0]})"
+        raise DaybookError(
+            "IO_028", location=target.label, found=description, expected=f"a folder of {target.format} files"
+        )
     if not files:
         return None
     if target.mode == "replace":
@@ -329,11 +331,11 @@ def _foreign_files_error(files: list[str], target: FileTarget) -> DaybookError:
 
 def _refuse_differences(path: Path, current: Manifest, target: FileTarget) -> None:
     """A commit leaves behind what no commit wrote, and cannot keep what is gone."""
-    found = _data_files(path)
-    foreign = sorted(found.difference(*(entry.files for entry in current.entries)))
+    data_files = _data_files(path)
+    foreign = sorted(data_files.difference(*(entry.files for entry in current.entries)))
     if foreign:
         raise _foreign_files_error(foreign, target)
-    missing = {file: entry.run_period for entry in current.entries for file in entry.files if file not in found}
+    missing = {file: entry.run_period for entry in current.entries for file in entry.files if file not in data_files}
     # Of several periods that lost files, each is brought back by a run of its own.
     is_repair = target.mode == "replace_period" and target.run_period in missing.values()
     if missing and _kept_entries(current, target) and not is_repair:

@@ -109,9 +109,9 @@ def _committed_parts(target: FileTarget) -> Iterator[FilePart]:
     manifest = read_manifest(target.uri)
     entry = next(
         (
-            each
-            for each in (manifest.entries if manifest else ())
-            if (each.run_id, each.operation_seq) == (target.run_id, target.operation_seq)
+            manifest_entry
+            for manifest_entry in (manifest.entries if manifest else ())
+            if (manifest_entry.run_id, manifest_entry.operation_seq) == (target.run_id, target.operation_seq)
         ),
         None,
     )
@@ -156,12 +156,12 @@ class FileWriter(ABC):
 
     def complete_parts(self, parts: Path, file: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
         """Make what is committed of the part files: the file, or the folder `parts` itself."""
-        found = sorted(part for part in parts.iterdir() if not part.name.startswith(("_", ".")))
+        part_files = sorted(part for part in parts.iterdir() if not part.name.startswith(("_", ".")))
         if target.is_one_file:
-            self.join_parts(found, file, target, options)
+            self.join_parts(part_files, file, target, options)
             remove_tree(parts)
         else:
-            self.complete_folder(parts, found, target, options)
+            self.complete_folder(parts, part_files, target, options)
 
     def row_count(self, file: Path) -> int:
         """Of files that do not say it, it is enough to know whether they hold anything."""

@@ -45,7 +45,7 @@ class Manifest:
 
     def has_appended_slice(self, slices: frozenset[str] | None) -> bool:
         """Whether more than one commit filled one of the slices; None asks for all."""
-        periods = [each.run_period for each in self.entries if slices is None or each.run_period in (None, *slices)]
+        periods = [entry.run_period for entry in self.entries if slices is None or entry.run_period in (None, *slices)]
         return len(periods) > len(set(periods))
 
     def to_json(self) -> str:

@@ -31,11 +31,11 @@ class ExchangeUnsupportedError(OSError):
 
 def _rename_with_flag(first: Path, second: Path, linux_flag: int, darwin_flag: int) -> None:
     library = ctypes.CDLL(None, use_errno=True)
-    one, two = os.fsencode(first), os.fsencode(second)
+    first_path, second_path = os.fsencode(first), os.fsencode(second)
     if sys.platform == "darwin":
-        result = library.renamex_np(one, two, darwin_flag)
+        result = library.renamex_np(first_path, second_path, darwin_flag)
     elif hasattr(library, "renameat2"):
-        result = library.renameat2(_AT_FDCWD, one, _AT_FDCWD, two, linux_flag)
+        result = library.renameat2(_AT_FDCWD, first_path, _AT_FDCWD, second_path, linux_flag)
     else:
         raise ExchangeUnsupportedError(errno.ENOSYS, "renameat2 is missing")
     if result != 0:
@@ -105,8 +105,8 @@ def _current_note(path: Path) -> CommitNote | None:
     except FileNotFoundError:
         return None
     identity = (status.st_ino, status.st_size, status.st_mtime_ns)
-    found = [note for note in _read_notes(path) if (note.inode, note.size, note.modified_ns) == identity]
-    return found[-1] if found else None
+    matching_notes = [note for note in _read_notes(path) if (note.inode, note.size, note.modified_ns) == identity]
+    return matching_notes[-1] if matching_notes else None
 
 
 def run_that_wrote_file(path: Path) -> str | None:
@@ -177,6 +177,6 @@ def _write_note(path: Path, staged_file: Path, staged: StagedOutput, target: Fil
     )
     notes = [*_read_notes(path), note][-_MAX_NOTES:]
     fresh = staged_file.with_name("note.json")
-    fresh.write_text(json.dumps([asdict(each) for each in notes]), encoding="utf-8")
+    fresh.write_text(json.dumps([asdict(written_note) for written_note in notes]), encoding="utf-8")
     sync_to_disk(fresh)
     fresh.replace(_note_path(path))

@@ -64,8 +64,12 @@ class JdbcDatabase(Database):
         return self.connection.quoted(*names)
 
     def table(self, name: str) -> str:
-        found = self._find(name)
-        return self.quote(found.schema or self._schema, found.name) if found else self.quote(self._schema, name)
+        table_name = self._find(name)
+        return (
+            self.quote(table_name.schema or self._schema, table_name.name)
+            if table_name
+            else self.quote(self._schema, name)
+        )
 
     def execute(self, statement: str, parameters: Sequence[object] = ()) -> int:
         return self.connection.execute(statement, parameters)
@@ -78,8 +82,8 @@ class JdbcDatabase(Database):
 
     def columns(self, table: str) -> dict[str, str | None] | None:
         """Types are every database's own."""
-        found = self._find(table)
-        return None if found is None else dict.fromkeys(self.connection.columns(found))
+        table_name = self._find(table)
+        return None if table_name is None else dict.fromkeys(self.connection.columns(table_name))
 
     def column_definition(self, column: OutputColumn) -> str:
         raise NotImplementedError("Spark knows the types of the database")
@@ -96,8 +100,8 @@ class JdbcDatabase(Database):
 
     def ledger_condition(self, table: str) -> tuple[str, tuple[str, ...]]:
         """As it is written, and as the database spells it."""
-        found = self._find(table)
-        names = tuple(dict.fromkeys((table, *([found.name] if found else []))))
+        table_name = self._find(table)
+        names = tuple(dict.fromkeys((table, *([table_name.name] if table_name else []))))
         return f"{self.quote(self.ledger.target)} in ({', '.join('?' * len(names))})", names
 
     def entry_number(self) -> dict[str, object]:
@@ -110,8 +114,8 @@ class JdbcDatabase(Database):
         self.connection.commit()
 
     def _find(self, name: str) -> TableName | None:
-        if name not in self._tables and (found := self.connection.find_table(self._schema, name)) is not None:
-            self._tables[name] = found
+        if name not in self._tables and (table_name := self.connection.find_table(self._schema, name)) is not None:
+            self._tables[name] = table_name
         return self._tables.get(name)
 
 
@@ -220,10 +224,10 @@ def _with_period(df: DataFrame, target: TableTarget) -> DataFrame:
     return df if target.run_period is None else df.withColumn(RUN_PERIOD_COLUMN, F.lit(target.run_period))
 
 
-def _holds_decimal(stored: SparkType, asked: DecimalType) -> bool:
+def _holds_decimal(stored: SparkType, declared: DecimalType) -> bool:
     if not isinstance(stored, SparkDecimal):
         return False
-    return stored.scale >= asked.scale and stored.precision - stored.scale >= asked.precision - asked.scale
+    return stored.scale >= declared.scale and stored.precision - stored.scale >= declared.precision - declared.scale
 
 
 class JdbcFormat(Format):

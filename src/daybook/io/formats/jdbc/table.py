@@ -97,39 +97,39 @@ class JdbcConnection:
         """As it is written, else in the case that the database folds names to."""
         for change in (str, str.upper, str.lower):
             name, below = change(table), change(schema) if schema else None
-            for found in self._tables(below, name):
+            for candidate in self._tables(below, name):
                 # Some databases have no schemas and ignore the one that is asked for.
-                if found.name == name and (below is None or found.schema in (None, below)):
+                if candidate.name == name and (below is None or candidate.schema in (None, below)):
                     return TableName(below, name)
         return None
 
     def find_schema(self, name: str | None) -> str | None:
         """As the database spells it; as it is written where there is none."""
-        found = self._metadata.getSchemas()
-        known = set()
-        while found.next():
-            known.add(str(found.getString("TABLE_SCHEM")))
+        schemas = self._metadata.getSchemas()
+        stored_names = set()
+        while schemas.next():
+            stored_names.add(str(schemas.getString("TABLE_SCHEM")))
         spellings = (name, name.upper(), name.lower()) if name else ()
-        return next((each for each in spellings if each in known), name)
+        return next((spelling for spelling in spellings if spelling in stored_names), name)
 
     def columns(self, at: TableName) -> list[str]:
-        found = self._metadata.getColumns(None, self._pattern(at.schema), self._pattern(at.name), None)
+        rows = self._metadata.getColumns(None, self._pattern(at.schema), self._pattern(at.name), None)
         names = []
-        while found.next():
-            if str(found.getString("TABLE_NAME")) == at.name:
-                names.append(str(found.getString("COLUMN_NAME")))
+        while rows.next():
+            if str(rows.getString("TABLE_NAME")) == at.name:
+                names.append(str(rows.getString("COLUMN_NAME")))
         return names
 
     def tables_beginning(self, prefix: str) -> list[str]:
-        found = self._tables(None, prefix, "%")
-        return [each.name for each in found if each.name.startswith(prefix)]
+        tables = self._tables(None, prefix, "%")
+        return [table.name for table in tables if table.name.startswith(prefix)]
 
     def _tables(self, schema: str | None, name: str, rest: str = "") -> list[TableName]:
-        found = self._metadata.getTables(None, self._pattern(schema), f"{self._pattern(name)}{rest}", None)
+        rows = self._metadata.getTables(None, self._pattern(schema), f"{self._pattern(name)}{rest}", None)
         tables = []
-        while found.next():
-            below = found.getString("TABLE_SCHEM")
-            tables.append(TableName(None if below is None else str(below), str(found.getString("TABLE_NAME"))))
+        while rows.next():
+            below = rows.getString("TABLE_SCHEM")
+            tables.append(TableName(None if below is None else str(below), str(rows.getString("TABLE_NAME"))))
         return tables
 
     def _pattern(self, name: str | None) -> str | None:
@@ -206,11 +206,11 @@ def table_expression(spark: SparkSession, source: JdbcSource, workspace: Path, s
             raise DaybookError("IO_012", location=label, reason=reason)
         return ".".join(names)
     with jdbc_transaction(spark, source, workspace) as connection:
-        found = connection.find_table(schema, table)
-        if found is None:
+        table_name = connection.find_table(schema, table)
+        if table_name is None:
             hint = "write table, or schema and table, as the database has them; a query cannot be used"
             raise DaybookError("IO_001", location=label, hint=hint)
-        return connection.quoted(found.schema, found.name)
+        return connection.quoted(table_name.schema, table_name.name)
 
 
 _FETCH_SIZE = 10_000
@@ -269,9 +269,9 @@ class JdbcRows:
     ) -> list[DaybookError]:
         errors = []
         for binding in bindings:
-            found = stored.get(binding.stored)
-            if found is not None and not stored_type_fits(_arrow_equivalent(found), binding.type):
-                name, declared = found.simpleString(), str(binding.type)
+            stored_type = stored.get(binding.stored)
+            if stored_type is not None and not stored_type_fits(_arrow_equivalent(stored_type), binding.type):
+                name, declared = stored_type.simpleString(), str(binding.type)
                 errors.append(
                     DaybookError("IO_003", file=self.name, column=binding.stored, found=name, declared=declared)
                 )

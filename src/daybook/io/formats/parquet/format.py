@@ -86,12 +86,12 @@ class DataFile:
 def known_periods(files: Iterable[DataFile], carried: frozenset[str]) -> frozenset[str] | None:
     """The periods of all rows, if each file has one and it is known."""
     column = period_column(carried)
-    found: set[str] = set()
+    periods: set[str] = set()
     for file in files:
         if (period := file.period(column)) is None:
             return None
-        found.add(period)
-    return frozenset(found)
+        periods.add(period)
+    return frozenset(periods)
 
 
 def scan_parquet(
@@ -189,7 +189,7 @@ def _partition_values(
     texts: dict[str, list[str | None]] = {_PARTITION_FILE_COLUMN: [_normalized_path(file.path) for file in files]}
     texts |= {column.stored: [value[index] for value in values] for index, column in enumerate(columns)}
     # Of an Arrow table Spark makes a constant; rows of Python would start Python workers.
-    rows = pa.table({name: pa.array(found, pa.string()) for name, found in texts.items()})
+    rows = pa.table({name: pa.array(column_texts, pa.string()) for name, column_texts in texts.items()})
     typed = {c.stored: f"CAST({quote_identifier(c.stored)} AS {sql_type(c.type)})" for c in columns}
     return spark.createDataFrame(rows).selectExpr(_PARTITION_FILE_COLUMN, *aliased_sql(typed))
 
@@ -253,16 +253,16 @@ def find_parquet(
     location: Location, version: DatasetVersion, slices: frozenset[str] | None, pin: FilesPin | None
 ) -> ParquetFiles:
     uri = location.file_uri
-    found = list_files(uri, location.root or uri)
-    if not found and read_manifest(uri) is None:
+    stats = list_files(uri, location.root or uri)
+    if not stats and read_manifest(uri) is None:
         raise missing_files_error(uri)
-    files = _needed_files(found, uri, slices)
+    files = _needed_files(stats, uri, slices)
     if pin is not None and tuple(files) != pin.files:
         raise DaybookError("IO_009", location=uri, reason="its files have changed")
     footers = _read_footers(list(files))
     schemas = {path: footer.schema for path, footer in footers.items()}
     manifest = read_manifest(uri)
-    partitions = frozenset(name for file in found for name in partition_values(relative_to(file.path, uri)))
+    partitions = frozenset(name for file in stats for name in partition_values(relative_to(file.path, uri)))
     promised = frozenset(manifest.columns) if manifest else frozenset[str]()
     stored = [*partitions, *(name for schema in schemas.values() for name in schema.names), *promised]
     bindings = bind_columns(stored, version, location)
@@ -286,35 +286,36 @@ def find_parquet(
 def read_parquet(spark: SparkSession, found: Sequence[ParquetFiles]) -> Iterator[ReadPart]:
     """One scan for all locations that are alike: a year of monthly folders is one scan, not a union of twelve."""
     alike: dict[tuple[object, ...], list[ParquetFiles]] = {}
-    for each in found:
-        alike.setdefault(each.shape, []).append(each)
+    for files_of_location in found:
+        alike.setdefault(files_of_location.shape, []).append(files_of_location)
     for group in alike.values():
         first = group[0]
-        files = [file for each in group for file in each.files]
+        files = [file for files_of_location in group for file in files_of_location.files]
         rows = scan_parquet(spark, files, first.bindings, first.partitions, first.root)
-        notices = tuple(notice for each in group for notice in each.notices)
-        pins = tuple(each.pin for each in group)
+        notices = tuple(notice for files_of_location in group for notice in files_of_location.notices)
+        pins = tuple(files_of_location.pin for files_of_location in group)
         sizes = tuple(file.size for file in files)
-        may_repeat_ids = any(each.may_repeat_ids for each in group)
-        known = known_periods(files, first.carried)
-        yield ReadPart(rows, first.carried, pins, notices, sizes, may_repeat_ids, known_periods=known)
+        may_repeat_ids = any(files_of_location.may_repeat_ids for files_of_location in group)
+        periods = known_periods(files, first.carried)
+        yield ReadPart(rows, first.carried, pins, notices, sizes, may_repeat_ids, known_periods=periods)
 
 
-def _with_period(found: ParquetFiles, location: Location) -> ParquetFiles:
+def _with_period(parquet_files: ParquetFiles, location: Location) -> ParquetFiles:
     """Rows of a location that belongs to one period may lack `_period`: it is then like a partition's value."""
-    if location.period is None or "_period" in found.carried:
-        return found
+    if location.period is None or "_period" in parquet_files.carried:
+        return parquet_files
     files = tuple(
-        replace(file, partitions={**file.partitions, "_period": location.period.identifier}) for file in found.files
+        replace(file, partitions={**file.partitions, "_period": location.period.identifier})
+        for file in parquet_files.files
     )
-    bindings = (*found.bindings, Binding("_period", "_period", STRING))
-    return replace(found, files=files, bindings=bindings, partitions=found.partitions | {"_period"})
+    bindings = (*parquet_files.bindings, Binding("_period", "_period", STRING))
+    return replace(parquet_files, files=files, bindings=bindings, partitions=parquet_files.partitions | {"_period"})
 
 
 def _needed_files(
-    found: Sequence[FileStat], uri: str, slices: frozenset[str] | None
+    stats: Sequence[FileStat], uri: str, slices: frozenset[str] | None
 ) -> dict[FileStat, dict[str, str | None]]:
-    values = {file: partition_values(relative_to(file.path, uri)) for file in found}
+    values = {file: partition_values(relative_to(file.path, uri)) for file in stats}
     return {file: partitions for file, partitions in values.items() if is_slice_needed(partitions, slices)}
 
 
@@ -359,15 +360,15 @@ def _only_period(metadata: pq.FileMetaData) -> str | None:
     if "_period" not in names:
         return None
     column = names.index("_period")
-    found: set[object] = set()
+    values: set[object] = set()
     for number in range(metadata.num_row_groups):
         statistics = metadata.row_group(number).column(column).statistics
         if statistics is None or not (statistics.has_min_max and statistics.has_null_count) or statistics.null_count:
             return None
-        found |= {statistics.min, statistics.max}
-        if len(found) > 1:
+        values |= {statistics.min, statistics.max}
+        if len(values) > 1:
             return None
-    period = found.pop() if found else None
+    period = values.pop() if values else None
     return period if isinstance(period, str) else None
 
 
@@ -424,11 +425,11 @@ class ParquetFormat(FolderFormat):
         return parquet_rows(target.columns, [ParquetPart(part.path, part.constants) for part in parts], target.label)
 
     def read(self, spark: SparkSession, request: ReadRequest) -> Iterator[ReadPart]:
-        found = []
-        for each in request.locations:
-            pin = each.pin if isinstance(each.pin, FilesPin) else None
-            found.append(find_parquet(each.location, request.version, request.slices, pin))
-        return read_parquet(spark, found)
+        parquet_files = []
+        for pinned_location in request.locations:
+            pin = pinned_location.pin if isinstance(pinned_location.pin, FilesPin) else None
+            parquet_files.append(find_parquet(pinned_location.location, request.version, request.slices, pin))
+        return read_parquet(spark, parquet_files)
 
 
 FORMAT: Format = ParquetFormat()

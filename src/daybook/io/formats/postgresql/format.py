@@ -77,8 +77,8 @@ class PostgresqlDatabase(Database):
         return self._connection.execute(statement.encode(), tuple(parameters)).fetchall()
 
     def columns(self, table: str) -> dict[str, str | None] | None:
-        found = columns_of(self._connection, self._schema, table)
-        return None if found is None else {name: POSTGRESQL_TYPES.declared(type_) for name, type_ in found.items()}
+        types = columns_of(self._connection, self._schema, table)
+        return None if types is None else {name: POSTGRESQL_TYPES.declared(type_) for name, type_ in types.items()}
 
     def column_definition(self, column: OutputColumn) -> str:
         return f"{self.quote(column.name)} {POSTGRESQL_TYPES[column.type].stored(column.type)}"
@@ -156,11 +156,11 @@ class PostgresqlDialect(Dialect[PostgresqlDatabase]):
         table = database.table(target.table)
         removed = database.execute(f"delete from {table}")
         stored = database.columns(target.table) or {}
-        wanted = {column.name: column for column in stored_columns(target)}
+        target_columns = {column.name: column for column in stored_columns(target)}
         for name, type_ in stored.items():
-            if name not in wanted or str(wanted[name].type) != type_:
+            if name not in target_columns or str(target_columns[name].type) != type_:
                 database.execute(f"alter table {table} drop column {database.quote(name)}")
-        for column in wanted.values():
+        for column in target_columns.values():
             if stored.get(column.name) != str(column.type):
                 database.add_column(target.table, column)
         return removed
@@ -189,11 +189,11 @@ class PostgresqlDialect(Dialect[PostgresqlDatabase]):
 
     def discard(self, target: TableTarget) -> None:
         with self.connect(target) as database:
-            found = database.query(
+            rows = database.query(
                 "select tablename from pg_tables where schemaname = %s and starts_with(tablename, %s)",
                 (_schema(target), f"{target.staging_key}."),
             )
-            for (name,) in found:
+            for (name,) in rows:
                 database.execute(f"drop table if exists {database.table(name)}")
             database.commit()
 
@@ -239,14 +239,14 @@ def translate_copy_failures(target: TableTarget) -> Iterator[None]:
         if said is None:
             raise
         reason = said["reason"].strip()
-        if (found := _COPY_COLUMN.search(str(failure))) is None:
+        if (copy_column := _COPY_COLUMN.search(str(failure))) is None:
             raise DaybookError("IO_026", location=target.label, reason=reason) from failure
         hint = None
         if reason.endswith(_NUL_BYTE):
             reason = "its text holds the character U+0000, which PostgreSQL cannot store"
             hint = "remove the character where the text comes from"
         raise DaybookError(
-            "IO_029", location=target.label, column=found["column"], reason=reason, hint=hint
+            "IO_029", location=target.label, column=copy_column["column"], reason=reason, hint=hint
         ) from failure
 
 
@@ -287,11 +287,11 @@ class PostgresqlFormat(Format):
             with connect_postgresql(source, workspace) as connection:
                 # Times are distinguished whatever zone the session has.
                 connection.execute("set time zone 'UTC'")
-                found = connection.execute(query).fetchone()
+                row = connection.execute(query).fetchone()
         except psycopg.Error as failure:
             reason = mask_secrets(str(failure).strip())
             raise DaybookError("IO_012", location=location.label, reason=reason) from failure
-        rows, newest = found or (0, None)
+        rows, newest = row or (0, None)
         return TableState(location.label, column, rows, newest)
 
     def has_appended_slice(self, location: Location, slices: frozenset[str] | None, workspace: Path) -> bool:
@@ -300,8 +300,8 @@ class PostgresqlFormat(Format):
     def find_leftovers(self, datasource: DataSource, workspace: Path) -> Iterator[Leftover]:
         with connect_postgresql(postgresql_source(datasource), workspace) as connection:
             query = "select schemaname, tablename from pg_tables where starts_with(tablename, %s) order by 1, 2"
-            found = connection.execute(query, (STAGED_PREFIX,)).fetchall()
-        for schema, table in found:
+            tables = connection.execute(query, (STAGED_PREFIX,)).fetchall()
+        for schema, table in tables:
             owner = parse_staged_name(table.removesuffix(ACKNOWLEDGED_SUFFIX))
             if owner is not None:
                 yield Leftover(owner[0], datasource=datasource, table=table, schema=schema)

@@ -44,13 +44,13 @@ def postgresql_source(datasource: DataSource | None) -> PostgresqlSource:
 def connection_parameters(source: PostgresqlSource, workspace: Path) -> dict[str, str]:
     """The connection parameters for libpq as single values, so that no value is parsed as several."""
     options = source.options
-    given = {
+    parameters = {
         "host": options.host.removeprefix("[").removesuffix("]"),
         "port": str(options.port),
         "user": options.user,
         "password": read_secret(source.credential_ref, workspace),
     }
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in parameters.items() if value is not None}
 
 
 def connection_uri(source: PostgresqlSource, workspace: Path) -> str:
@@ -76,14 +76,14 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 def columns_of(connection: Connection, schema: str, table: str) -> dict[str, str] | None:
     """Columns with their full types, in order; None when there is no such table or view."""
-    found = connection.execute(
+    rows = connection.execute(
         "select a.attname, format_type(a.atttypid, a.atttypmod) "
         "from pg_attribute a join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace "
         "where n.nspname = %s and c.relname = %s and c.relkind in ('r', 'p', 'v', 'm', 'f') "
         "and a.attnum > 0 and not a.attisdropped order by a.attnum",
         (schema, table),
     ).fetchall()
-    return dict(found) if found else None
+    return dict(rows) if rows else None
 
 
 class PostgresqlRows:

@@ -87,8 +87,8 @@ def quote_name(name: str) -> str:
 
 def columns_of(connection: sqlite3.Connection, table: str) -> dict[str, str] | None:
     """Columns with the types they were declared with; None when there is no such table."""
-    found = connection.execute("select name, type from pragma_table_info(?)", (table,)).fetchall()
-    return dict(found) if found else None
+    rows = connection.execute("select name, type from pragma_table_info(?)", (table,)).fetchall()
+    return dict(rows) if rows else None
 
 
 _BATCH_ROWS = 20_000
@@ -247,8 +247,8 @@ class SqliteDatabase(Database):
         return self.connection.execute(statement, tuple(parameters)).fetchall()
 
     def columns(self, table: str) -> dict[str, str | None] | None:
-        found = columns_of(self.connection, table)
-        return None if found is None else {name: SQLITE_TYPES.declared(type_) for name, type_ in found.items()}
+        types = columns_of(self.connection, table)
+        return None if types is None else {name: SQLITE_TYPES.declared(type_) for name, type_ in types.items()}
 
     def column_definition(self, column: OutputColumn) -> str:
         return f"{quote_name(column.name)} {SQLITE_TYPES[column.type].stored(column.type)}"

@@ -90,27 +90,29 @@ def examine_rows(
     batches: Iterable[pa.RecordBatch], columns: Iterable[OutputColumn], place: str, *, long_numbers_as_text: bool
 ) -> tuple[tuple[SheetColumn, ...], int]:
     """The columns as they are written and the number of rows; IO_029 or IO_056 for what no sheet holds."""
-    found = {
+    sheet_columns = {
         column.name: SheetColumn(column.name, column.type, len(column.name) + _FILTER_BUTTON) for column in columns
     }
-    if len(found) > MAX_COLUMNS:
-        raise DaybookError("IO_056", location=place, reason=f"a sheet has {MAX_COLUMNS:,} columns, not {len(found):,}")
+    if len(sheet_columns) > MAX_COLUMNS:
+        raise DaybookError(
+            "IO_056", location=place, reason=f"a sheet has {MAX_COLUMNS:,} columns, not {len(sheet_columns):,}"
+        )
     rows = 0
     for batch in batches:
         rows += batch.num_rows
-        for name, column in found.items():
+        for name, column in sheet_columns.items():
             values = batch.column(name)
             _refuse_values(values, column, place)
             if not column.is_text and has_long_numbers(values, column.type):
                 if not long_numbers_as_text:
                     raise _long_number(values, column, place)
                 column = replace(column, is_text=True)
-            found[name] = replace(column, width=max(column.width, _text_width(values, column.type)))
+            sheet_columns[name] = replace(column, width=max(column.width, _text_width(values, column.type)))
     if rows > MAX_DATA_ROWS:
         hint = "write CSV, Parquet or Delta, or fewer rows: one workbook for each region or account"
         reason = f"a sheet has at most {MAX_DATA_ROWS:,} rows below its header, not {rows:,}"
         raise DaybookError("IO_056", location=place, reason=reason, hint=hint)
-    return tuple(replace(column, width=_bounded_width(column.width)) for column in found.values()), rows
+    return tuple(replace(column, width=_bounded_width(column.width)) for column in sheet_columns.values()), rows
 
 
 def _bounded_width(characters: int) -> int:

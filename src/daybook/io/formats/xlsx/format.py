@@ -94,8 +94,8 @@ class WorkbookWriter(FileWriter):
         with new_book(file, target.facts, is_safe=options["spreadsheet_safe"]) as book:
             book.write_rows(sheet, columns, count, rows.batches(), formulas)
             book.name_rows(sheet, len(columns), count)
-            for each in further:
-                each.write(book)
+            for further_sheet in further:
+                further_sheet.write(book)
             if target.facts is not None:
                 book.write_facts("Run" if sheet.casefold() == ABOUT_SHEET.casefold() else ABOUT_SHEET, target.facts)
 
@@ -195,13 +195,13 @@ class XlsxRows(FileRows):
 
     def _find_header(self, rows: Iterator[SheetRow], selection: Selection) -> SheetRow:
         """The row that the option names, else the first of the area that is not blank."""
-        area, wanted = selection.area, selection.header_row
+        area, header_row = selection.area, selection.header_row
         for row in rows:
-            is_header = row.number >= area.top if wanted is None else row.number == wanted
+            is_header = row.number >= area.top if header_row is None else row.number == header_row
             if is_header and _named_cells(row, area):
                 return row
         place = selection.sheet.name if area == WHOLE_SHEET else area.place(selection.sheet.name)
-        where = place if wanted is None else f"row {wanted} of {place}"
+        where = place if header_row is None else f"row {header_row} of {place}"
         hint = "`header_row` is the number of the row that names the columns"
         raise DaybookError("IO_051", file=self.name, problem=f"{where} is blank", hint=hint)
 

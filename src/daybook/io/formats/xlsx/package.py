@@ -72,15 +72,15 @@ class Package:
         """By their ids, those of the part; of the package itself for the name ''."""
         folder, name = posixpath.split(part)
         document = posixpath.join(folder, "_rels", f"{name}.rels")
-        found: dict[str, Relationship] = {}
+        links: dict[str, Relationship] = {}
         if not self.has(document):
-            return found
+            return links
         for element in self.tree(document).iter(_RELATIONSHIPS):
             if element.get("TargetMode") == "External":
                 continue
             target = posixpath.normpath(posixpath.join("/", folder, element.get("Target", ""))).lstrip("/")
-            found[element.get("Id", "")] = Relationship(element.get("Type", "").rpartition("/")[2], target)
-        return found
+            links[element.get("Id", "")] = Relationship(element.get("Type", "").rpartition("/")[2], target)
+        return links
 
     def tree(self, part: str) -> ElementTree.Element:
         """A small part as a whole."""

@@ -100,8 +100,8 @@ class _SheetParser:
         self.has_data = False
 
     def take(self) -> list[SheetRow]:
-        found, self._rows = self._rows, []
-        return found
+        rows, self._rows = self._rows, []
+        return rows
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         tag = _TAGS.get(name)
@@ -174,8 +174,8 @@ class _SheetParser:
         self._pieces = None
 
     def _end_cell(self, text: str) -> None:
-        wanted = self._reader.columns
-        if wanted is not None and self._column not in wanted:
+        columns = self._reader.columns
+        if columns is not None and self._column not in columns:
             return
         cell = self._cell(text)
         if cell is None:

@@ -88,12 +88,14 @@ class Workbook:
         """The cells that the options name; IO_051 when they are not clear."""
         if range_ is None:
             return Selection(self._sheet(sheet), WHOLE_SHEET, header_row)
-        wanted = self._sheet(sheet) if sheet is not None else None
-        named, area = self._find_range(range_, wanted)
-        found = self._sheet(named) if named is not None else wanted or self._sheet(None)
-        if wanted is not None and found != wanted:
-            raise self._not_found(f"range {range_} is on sheet {found.name}, not on {wanted.name}", "remove `sheet`")
-        return Selection(found, area, header_row)
+        named_sheet = self._sheet(sheet) if sheet is not None else None
+        named, area = self._find_range(range_, named_sheet)
+        selected_sheet = self._sheet(named) if named is not None else named_sheet or self._sheet(None)
+        if named_sheet is not None and selected_sheet != named_sheet:
+            raise self._not_found(
+                f"range {range_} is on sheet {selected_sheet.name}, not on {named_sheet.name}", "remove `sheet`"
+            )
+        return Selection(selected_sheet, area, header_row)
 
     def own_rows(self, sheet: Sheet) -> Area | None:
         """The header and the rows that Daybook wrote to a sheet, blank ones among them."""
@@ -109,8 +111,11 @@ class Workbook:
         if part is None:
             return frozenset()
         tree = self.package.tree(part)
-        codes = {_number(each, "numFmtId"): each.get("formatCode") for each in _descendants(tree, "numFmts", "numFmt")}
-        styles = enumerate(_number(each, "numFmtId") for each in _descendants(tree, "cellXfs", "xf"))
+        codes = {
+            _number(number_format, "numFmtId"): number_format.get("formatCode")
+            for number_format in _descendants(tree, "numFmts", "numFmt")
+        }
+        styles = enumerate(_number(cell_format, "numFmtId") for cell_format in _descendants(tree, "cellXfs", "xf"))
         return frozenset(index for index, number in styles if shows_dates(number, codes.get(number)))
 
     def shared_texts(self) -> list[str | None]:
@@ -128,17 +133,17 @@ class Workbook:
         return next((part for part in parts if self.package.has(part)), None)
 
     def _sheets(self, tree: Element) -> Iterator[Sheet]:
-        for each in _descendants(tree, "sheets", "sheet"):
-            link = self._links.get(_link_id(each)) or Relationship("", "")
+        for element in _descendants(tree, "sheets", "sheet"):
+            link = self._links.get(_link_id(element)) or Relationship("", "")
             if link.kind == "worksheet":
-                yield Sheet(each.get("name", ""), link.target, each.get("state", "visible") != "visible")
+                yield Sheet(element.get("name", ""), link.target, element.get("state", "visible") != "visible")
 
     def _defined_names(self, tree: Element) -> Iterator[DefinedName]:
-        order = [each.get("name", "") for each in _descendants(tree, "sheets", "sheet")]
-        for each in _descendants(tree, "definedNames", "definedName"):
-            local = _number(each, "localSheetId", -1)
+        order = [element.get("name", "") for element in _descendants(tree, "sheets", "sheet")]
+        for element in _descendants(tree, "definedNames", "definedName"):
+            local = _number(element, "localSheetId", -1)
             sheet = order[local] if 0 <= local < len(order) else None
-            yield DefinedName(each.get("name", ""), (each.text or "").strip(), sheet)
+            yield DefinedName(element.get("name", ""), (element.text or "").strip(), sheet)
 
     def _sheet(self, name: str | None) -> Sheet:
         if name is None:
@@ -168,11 +173,11 @@ class Workbook:
             return named, area
         if named is not None:
             raise self._not_found(f"range {text} is not valid", "write it like Budget!A3:F200")
-        if (found := self._find_name(text, sheet)) is not None:
-            named, rest = split_sheet(found.refers_to.removeprefix("="))
+        if (defined_name := self._find_name(text, sheet)) is not None:
+            named, rest = split_sheet(defined_name.refers_to.removeprefix("="))
             area = parse_area(rest)
             if named is None or area is None:
-                problem = f"the name {text} refers to {found.refers_to}, which is not one range of cells"
+                problem = f"the name {text} refers to {defined_name.refers_to}, which is not one range of cells"
                 raise self._not_found(problem, "give the range itself")
             return named, area
         tables = {table.name.casefold(): table for table in self._tables()}
@@ -180,15 +185,15 @@ class Workbook:
             if not table.has_header:
                 raise self._not_found(f"table {text} has no header row", "switch its header row on")
             return table.sheet, table.area
-        names = (each.name for each in self._names if not each.name.startswith("_xlnm."))
+        names = (name.name for name in self._names if not name.name.startswith("_xlnm."))
         hint = did_you_mean(text, [*names, *(table.name for table in tables.values())])
         raise self._not_found(f"there is no range {text}", hint or "write it like A3:F200, or give a name or table")
 
     def _find_name(self, text: str, sheet: Sheet | None) -> DefinedName | None:
         """A name of the sheet comes before one of the workbook."""
-        same = [each for each in self._names if each.name.casefold() == text.casefold()]
-        own = [each for each in same if sheet is not None and each.sheet == sheet.name]
-        shared = [each for each in same if each.sheet is None]
+        same = [name for name in self._names if name.name.casefold() == text.casefold()]
+        own = [name for name in same if sheet is not None and name.sheet == sheet.name]
+        shared = [name for name in same if name.sheet is None]
         elsewhere = same if sheet is None and len(same) == 1 else []
         return next(iter((*own, *shared, *elsewhere)), None)
 
@@ -273,12 +278,12 @@ def _children(element: Element, tag: str) -> Iterator[Element]:
 
 
 def _descendants(element: Element, parent: str, tag: str) -> Iterator[Element]:
-    for each in _children(element, parent):
-        yield from _children(each, tag)
+    for container in _children(element, parent):
+        yield from _children(container, tag)
 
 
 def _link_id(element: Element) -> str:
-    return next((found for name in _LINK_NAMESPACES if (found := element.get(f"{{{name}}}id"))), "")
+    return next((link_id for name in _LINK_NAMESPACES if (link_id := element.get(f"{{{name}}}id"))), "")
 
 
 def _number(element: Element, name: str, default: int = 0) -> int:
