@@ -7,8 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
-
-from pyspark.sql import DataFrame, SparkSession
+from typing import TYPE_CHECKING
 
 from daybook.engine.failures import SELECTOR, mark_sql
 from daybook.engine.java.session_conf import read_setting, temporary_settings, threads_of_session
@@ -17,6 +16,9 @@ from daybook.expression import CompiledExpression, Constants, quote_identifier, 
 from daybook.model.calendar import Period
 from daybook.model.types import INTEGER, RUN_PERIOD_COLUMN, STRING, SYSTEM_COLUMNS, TIMESTAMP, ColumnType
 from daybook.plan.steps import AggregateStep, ComputedColumn, DeleteStep, OutputStep, Plan, RowStep, UpdateStep
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 # One bit for every update and delete that picked the row.
 PICKED_PREFIX = "__daybook_picked"
@@ -161,23 +163,23 @@ class SourceRows:
     file for every query on a frame that has ever asked for it.
     """
 
-    def __init__(self, identified: Callable[[], DataFrame], plain: Callable[[], DataFrame] | None = None) -> None:
+    def __init__(self, identified: "Callable[[], DataFrame]", plain: "Callable[[], DataFrame] | None" = None) -> None:
         self._identified = identified
         self._plain = plain
 
     @classmethod
-    def of(cls, df: DataFrame) -> "SourceRows":
+    def of(cls, df: "DataFrame") -> "SourceRows":
         return cls(lambda: df)
 
     @cached_property
-    def identified(self) -> DataFrame:
+    def identified(self) -> "DataFrame":
         return self._identified()
 
     @cached_property
-    def plain(self) -> DataFrame:
+    def plain(self) -> "DataFrame":
         return self._plain() if self._plain is not None else self.identified
 
-    def map(self, change: Callable[[DataFrame], DataFrame]) -> "SourceRows":
+    def map(self, change: "Callable[[DataFrame], DataFrame]") -> "SourceRows":
         plain = None if self._plain is None else lambda: change(self.plain)
         return SourceRows(lambda: change(self.identified), plain)
 
@@ -220,7 +222,7 @@ _SIZE = re.compile(r"(\d+)\s*([kmgtp]?)b?", re.IGNORECASE)
 
 
 @contextlib.contextmanager
-def even_splits(spark: SparkSession, sizes: Sequence[int]) -> Iterator[None]:
+def even_splits(spark: "SparkSession", sizes: Sequence[int]) -> Iterator[None]:
     """While files of these sizes are read by local threads, each thread gets as many pieces as the others.
 
     Spark fills pieces up to a limit, and what is left over makes one that keeps a single thread busy. On a cluster
@@ -231,7 +233,7 @@ def even_splits(spark: SparkSession, sizes: Sequence[int]) -> Iterator[None]:
         yield
 
 
-def _even_size(spark: SparkSession, sizes: Sequence[int]) -> int | None:
+def _even_size(spark: "SparkSession", sizes: Sequence[int]) -> int | None:
     """The size of a piece, if it is not the one that Spark takes anyway; every question to a server takes its time."""
     threads = threads_of_session(spark)
     if threads is None:

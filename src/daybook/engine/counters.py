@@ -13,16 +13,16 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias, assert_never
-
-from pyspark.sql import Column, DataFrame, Observation
-from pyspark.sql import functions as F
+from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 from daybook.engine.context import FAULT_COLUMN, RunContext, aliased_sql
 from daybook.errors import DaybookError
 from daybook.expression import quote_literal
 from daybook.model.types import STRING
 from daybook.plan.steps import LoadStep, Plan, RowStep
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, Observation
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,12 +213,14 @@ class ObservedFrame:
 
     def __init__(
         self,
-        rows: Callable[[], DataFrame],
+        rows: "Callable[[], DataFrame]",
         metrics: Mapping[str, str],
-        checked: Callable[[], DataFrame] | None = None,
+        checked: "Callable[[], DataFrame] | None" = None,
         *,
         is_awaited: bool = False,
     ) -> None:
+        from pyspark.sql import functions as F
+
         self._rows = rows
         self._checked = checked or rows
         self._aggregates = [F.expr(text) for text in aliased_sql(metrics)]
@@ -232,8 +234,10 @@ class ObservedFrame:
         return self._observation is not None
 
     @cached_property
-    def frame(self) -> DataFrame:
+    def frame(self) -> "DataFrame":
         """The rows, for a frame that is going to be written."""
+        from pyspark.sql import Observation
+
         if not self._aggregates:
             return self._rows()
         self._observation = Observation()
@@ -253,6 +257,8 @@ class ObservedFrame:
 
     def failed_checks(self) -> tuple[FailedOperation, ...]:
         """What rows failed, one check for each operation, by another query where it was not the load of the input."""
+        from pyspark.sql import functions as F
+
         metrics = self.metrics()
         text = metrics.get(FAULT_TEXT_METRIC)
         first = parse_failed_check(text) if text else None
@@ -267,14 +273,16 @@ class ObservedFrame:
         return tuple(parse_failed_check(row[1]) for row in by_operation.collect())
 
 
-def observe_rows(rows: DataFrame, observation: Observation, *aggregates: Column) -> DataFrame:
+def observe_rows(rows: "DataFrame", observation: "Observation", *aggregates: "Column") -> "DataFrame":
     """The rows, with aggregates that the observation returns."""
     # Spark Connect would analyse the whole plan to find out that the rows are no stream, which they never are.
     vars(rows).setdefault("isStreaming", False)
     return rows.observe(observation, *aggregates)
 
 
-def read_observation(observation: Observation, *, patience: float = _OBSERVATION_TIMEOUT_SECONDS) -> Mapping[str, Any]:
+def read_observation(
+    observation: "Observation", *, patience: float = _OBSERVATION_TIMEOUT_SECONDS
+) -> Mapping[str, Any]:
     """The metrics of a finished action; none when Spark left out the part that was observed, or lost what it counted.
 
     Spark sends them with the events of a job, and drops events when a huge job makes more of them than it can handle.
@@ -343,11 +351,11 @@ class Counters:
         """What waits, by name and SQL, for an aggregate that is going to count it."""
         return {**self._taken(), FAULTY_METRIC: FAULTY_ROWS_SQL}
 
-    def passing(self, df: DataFrame) -> DataFrame:
+    def passing(self, df: "DataFrame") -> "DataFrame":
         """The working dataset, counted for the steps that wait."""
         return self.watch(ObservedFrame(lambda: df, {**self._taken(), FAULT_TEXT_METRIC: FIRST_FAULT_SQL})).frame
 
-    def checked(self, df: DataFrame) -> DataFrame:
+    def checked(self, df: "DataFrame") -> "DataFrame":
         """Rows that are checked but not counted."""
         return self.watch(ObservedFrame(lambda: df, {FAULT_TEXT_METRIC: FIRST_FAULT_SQL})).frame
 

@@ -5,12 +5,14 @@ Comments in the SQL say which expression it comes from; Spark quotes them when i
 
 import re
 from collections.abc import Iterator, Mapping
-
-from pyspark.errors import PySparkException
+from typing import TYPE_CHECKING
 
 from daybook.errors import DaybookError, Span
 from daybook.expression import CompiledExpression, spark_type
 from daybook.plan.steps import AggregateStep, AppendStep, CheckStep, DeleteStep, OutputStep, Plan, Step, UpdateStep
+
+if TYPE_CHECKING:
+    from pyspark.errors import PySparkException
 
 SELECTOR = "selector"
 JOIN_ON = "on"
@@ -59,7 +61,7 @@ _QUOTED_SQL = re.compile(r"== SQL.*==\n(.*)\n( *)\^")
 _SPARK_ADVICE = re.compile(r"\.? (?:Use [`']try_|If necessary set |SQLSTATE: ).*")
 
 
-def translate_failure(plan: Plan, error: PySparkException) -> DaybookError:
+def translate_failure(plan: Plan, error: "PySparkException") -> DaybookError:
     """A coded error for a failure of Spark."""
     condition = error.getCondition() or type(error).__name__
     parameters = {
@@ -89,7 +91,7 @@ def translate_failure(plan: Plan, error: PySparkException) -> DaybookError:
     return DaybookError("PROJECT_034", reason=reason, condition=condition)
 
 
-def _failing_sql(error: PySparkException) -> list[tuple[str, str]]:
+def _failing_sql(error: "PySparkException") -> list[tuple[str, str]]:
     """The texts that failed: each with a little of the text before it, and alone."""
     return [
         (quoted[1][: len(quoted[2])] + context.fragment(), context.fragment())
@@ -120,7 +122,7 @@ def _misfit_error(plan: Plan, step: Step, number: int, fragment: str, failure: D
     )
 
 
-def _reason(condition: str, parameters: Mapping[str, str], error: PySparkException) -> str:
+def _reason(condition: str, parameters: Mapping[str, str], error: "PySparkException") -> str:
     value, target = _refused_value(parameters), parameters.get("targetType", "").strip('"').lower()
     match condition.partition(".")[0]:
         case "CAST_INVALID_INPUT":

@@ -8,12 +8,11 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
-from pyspark.sql import SparkSession
-
 from daybook.engine.java.connect import is_connect
 
 if TYPE_CHECKING:
     from pyspark import StatusTracker
+    from pyspark.sql import SparkSession
     from pyspark.sql.connect.shell.progress import ProgressHandler
 
 
@@ -38,7 +37,7 @@ _IDLE_TIMEOUT_SECONDS = 10.0
 _IDLE_POLLS = 4
 
 
-def carry_tags(spark: SparkSession, work: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+def carry_tags(spark: "SparkSession", work: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
     """The same work for another thread, whose jobs then have the tags of this one."""
     is_remote = is_connect(spark)
     tags = tuple(spark.getTags() if is_remote else spark.sparkContext.getJobTags())
@@ -53,7 +52,7 @@ def carry_tags(spark: SparkSession, work: Callable[_Arguments, _Result]) -> Call
 
 
 @contextlib.contextmanager
-def tag_jobs(spark: SparkSession, tag: str) -> Iterator[None]:
+def tag_jobs(spark: "SparkSession", tag: str) -> Iterator[None]:
     """Jobs started inside can be stopped from anywhere.
 
     A classic session finds jobs by its own tags only from the thread that started them, so its context's are used.
@@ -67,7 +66,7 @@ def tag_jobs(spark: SparkSession, tag: str) -> Iterator[None]:
             (spark.removeTag if is_remote else spark.sparkContext.removeJobTag)(tag)
 
 
-def stop_jobs(spark: SparkSession, tag: str) -> None:
+def stop_jobs(spark: "SparkSession", tag: str) -> None:
     """Stop the jobs of a tag; a session that is gone has none."""
     with contextlib.suppress(Exception):
         if is_connect(spark):
@@ -76,7 +75,7 @@ def stop_jobs(spark: SparkSession, tag: str) -> None:
             spark.sparkContext.cancelJobsWithTag(tag)
 
 
-def wait_until_idle(spark: SparkSession, tag: str) -> None:
+def wait_until_idle(spark: "SparkSession", tag: str) -> None:
     """Until stopped tasks of a tag no longer write, so that what they staged can be removed completely.
 
     What other runs of the application do is not waited for. A Connect server does not say what its tasks do.
@@ -92,13 +91,13 @@ def wait_until_idle(spark: SparkSession, tag: str) -> None:
             time.sleep(0.05)
 
 
-def _has_running_tasks(spark: SparkSession, tracker: "StatusTracker", tag: str) -> bool:
+def _has_running_tasks(spark: "SparkSession", tracker: "StatusTracker", tag: str) -> bool:
     """A stage that is cancelled has ended, for Spark, before its tasks have: those are counted."""
     stages = {stage for job in _tagged_jobs(spark, tag) for stage in _stages_of(tracker, job)}
     return any(info.numActiveTasks for stage in stages if (info := tracker.getStageInfo(stage)) is not None)
 
 
-def _tagged_jobs(spark: SparkSession, tag: str) -> set[int]:
+def _tagged_jobs(spark: "SparkSession", tag: str) -> set[int]:
     """The jobs of a tag, running or ended; PySpark's own tracker knows groups only."""
     return set(spark.sparkContext._jsc.sc().statusTracker().getJobIdsForTag(tag))
 

@@ -6,9 +6,7 @@ A row id is a version 7 UUID whose time is the start of the run's period and who
 import datetime
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from typing import TYPE_CHECKING
 
 from daybook.engine.context import (
     FAULT_COLUMN,
@@ -28,6 +26,9 @@ from daybook.expression import quote_identifier, quote_literal, spark_type
 from daybook.model.calendar import Period
 from daybook.model.types import DATE, RUN_PERIOD_COLUMN, STRING, SYSTEM_COLUMNS
 from daybook.plan.steps import LoadStep
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 # What a carried `_row_id` must look like; upper case is accepted as RFC 9562 asks.
 ROW_ID_PATTERN = "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-7[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}$"
@@ -152,8 +153,12 @@ def _time_part(start: datetime.date) -> str:
 LOADED_ID_COLUMN = "__row_id"
 
 
-def filter_by_time(frame: SourceFrame, load: LoadStep, context: RunContext, *, with_identity: bool = True) -> DataFrame:
+def filter_by_time(
+    frame: SourceFrame, load: LoadStep, context: RunContext, *, with_identity: bool = True
+) -> "DataFrame":
     """Period tables by their period, bitemporal ones as of a date; both by the slice when Daybook wrote them."""
+    from pyspark.sql import functions as F
+
     rows = frame.rows.identified if with_identity else frame.rows.plain
     match load.temporal_mode:
         case "period":
@@ -201,7 +206,7 @@ def _require_column(frame: SourceFrame, load: LoadStep, column: str) -> None:
         raise error_of_load(error, load)
 
 
-def load_input(frame: SourceFrame, load: LoadStep, context: RunContext) -> DataFrame:
+def load_input(frame: SourceFrame, load: LoadStep, context: RunContext) -> "DataFrame":
     """The working dataset before the first operation."""
     system = loaded_row_columns(frame, load, context)
     is_made = {name: name == "_deleted" or load.needs(name) for name in context.system}
@@ -216,8 +221,10 @@ def load_input(frame: SourceFrame, load: LoadStep, context: RunContext) -> DataF
     )
 
 
-def load_source(frame: SourceFrame, load: LoadStep, context: RunContext, columns: Collection[str]) -> DataFrame:
+def load_source(frame: SourceFrame, load: LoadStep, context: RunContext, columns: Collection[str]) -> "DataFrame":
     """Some columns of the live rows of an append source or a join, system ones included, with failed checks."""
+    from pyspark.sql import functions as F
+
     values = {**{name: quote_identifier(name) for name in load.types}, **loaded_row_columns(frame, load, context)}
     chosen = {name: sql for name, sql in values.items() if name in columns}
     if context.is_checking:
@@ -228,11 +235,13 @@ def load_source(frame: SourceFrame, load: LoadStep, context: RunContext, columns
     return rows.selectExpr(*aliased_sql(chosen))
 
 
-def stored_rows(frame: SourceFrame, load: LoadStep, context: RunContext, ids: Collection[str]) -> DataFrame:
+def stored_rows(frame: SourceFrame, load: LoadStep, context: RunContext, ids: Collection[str]) -> "DataFrame":
     """The rows that got these ids when they were loaded, as they are stored; the id is `__row_id`.
 
     With their position in a file where the source knows it.
     """
+    from pyspark.sql import functions as F
+
     row_id = loaded_row_columns(frame, load, context)["_row_id"]
     rows = filter_by_time(frame, load, context).selectExpr(
         f"{row_id} AS {LOADED_ID_COLUMN}",
@@ -246,6 +255,8 @@ def locate_row(
     check: NullValue | MalformedRowId, frame: SourceFrame, load: LoadStep, context: RunContext
 ) -> NullValue | MalformedRowId:
     """A failed check with the first row that fails it: rows that pass are read without their place in a file."""
+    from pyspark.sql import functions as F
+
     if isinstance(check, NullValue):
         failed = f"{quote_identifier(check.column)} IS NULL"
     else:

@@ -4,10 +4,7 @@ import datetime
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import assert_never
-
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from typing import TYPE_CHECKING, assert_never
 
 from daybook.engine.context import RunContext, SourceFrame, aliased_sql
 from daybook.engine.counters import (
@@ -65,6 +62,10 @@ from daybook.plan.steps import (
     count_until_last_output,
 )
 
+if TYPE_CHECKING:
+    from pyspark.errors import PySparkException
+    from pyspark.sql import DataFrame, SparkSession
+
 
 def checked_rows(working: WorkingDataset, added: AddedRows, step: CheckStep, context: RunContext) -> AddedRows:
     """The same rows with the text of the check where they fail it; rows that are added are never deleted yet."""
@@ -74,7 +75,7 @@ def checked_rows(working: WorkingDataset, added: AddedRows, step: CheckStep, con
     changed = layer.columns()
     texts = {name: changed.get(name, quote_identifier(name)) for name in names}
 
-    def rows() -> DataFrame:
+    def rows() -> "DataFrame":
         return added.aligned(schema).selectExpr(*aliased_sql(texts))
 
     metrics = {picked_metric(step.seq): picked_rows_sql(step, context), FAULT_TEXT_METRIC: FIRST_FAULT_SQL}
@@ -88,7 +89,7 @@ class OutputFrame:
     """What one output operation writes."""
 
     step: OutputStep
-    df: DataFrame
+    df: "DataFrame"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +131,12 @@ class KeptRows:
     Only the `columns` were written down; to read another fails. `seqs` are the operations that the rows come from.
     """
 
-    df: DataFrame
+    df: "DataFrame"
     columns: frozenset[str]
     schema: Schema
     seqs: frozenset[int]
 
-    def whole(self, names: Sequence[str]) -> DataFrame:
+    def whole(self, names: Sequence[str]) -> "DataFrame":
         """All columns of a working dataset in order; a mark of an operation that came later is not set."""
         types = {**self.schema, **SYSTEM_COLUMNS}
         values = {name: quote_identifier(name) if name in self.columns else "0L" for name in names}
@@ -158,7 +159,7 @@ class Pipeline:
 
     def __init__(
         self,
-        spark: SparkSession,
+        spark: "SparkSession",
         plan: Plan,
         sources: Mapping[str, SourceFrame],
         *,
@@ -199,6 +200,8 @@ class Pipeline:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Failures of Spark become errors that name operation, column and value; others pass with their cause."""
+        from pyspark.errors import PySparkException
+
         self.close()
         if isinstance(error, PySparkException):
             raise self.failure(error) from error
@@ -208,7 +211,7 @@ class Pipeline:
         self._row_counts.clear()
         self._counters.forget()
 
-    def failure(self, error: PySparkException) -> DaybookError:
+    def failure(self, error: "PySparkException") -> DaybookError:
         """A Spark failure while an output was written, as an error that names operation, column and value."""
         return translate_failure(self._plan, error)
 
@@ -270,7 +273,9 @@ class Pipeline:
             working.begin_anew(self._keep(working.df, f"before-{steps[index].seq}"))
             self._joins = 0
 
-    def _keep(self, df: DataFrame, label: str) -> DataFrame:
+    def _keep(self, df: "DataFrame", label: str) -> "DataFrame":
+        from pyspark.errors import PySparkException
+
         try:
             return self._staging.keep(df, label)
         except PySparkException as error:
@@ -400,7 +405,7 @@ class Pipeline:
         return locate_row(check, self._sources[key], self._plan.load(key), self._context)
 
 
-def may_lose_tasks(spark: SparkSession) -> bool:
+def may_lose_tasks(spark: "SparkSession") -> bool:
     """Whether work can be lost and done again: on machines of a cluster, not on threads of one process."""
     return threads_of_session(spark) is None
 

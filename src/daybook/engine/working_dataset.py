@@ -4,10 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import reduce
-from typing import Protocol
-
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from typing import TYPE_CHECKING, Protocol
 
 from daybook.engine.context import RunContext, aliased_sql, literal_path_pattern, null_sql
 from daybook.engine.counters import Counters, ObservedFrame
@@ -17,6 +14,9 @@ from daybook.expression import CompiledExpression, cast_sql, quote_identifier, q
 from daybook.model.types import DATE, SYSTEM_COLUMNS, TIMESTAMP, ColumnType
 from daybook.plan.conditions import excludes_all
 from daybook.plan.steps import CheckStep, OutputStep, RowStep, working_columns
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +32,17 @@ class AddedRows:
     observed: ObservedFrame
     columns: Mapping[str, str]
     is_new: str | None = None
-    kept: DataFrame | None = None
+    kept: "DataFrame | None" = None
 
-    def frame(self) -> DataFrame:
+    def frame(self) -> "DataFrame":
+        from pyspark.sql import functions as F
+
         if self.kept is not None:
             return self.kept
         rows = self.observed.frame.where(F.expr(self.is_new)) if self.is_new else self.observed.frame
         return rows.selectExpr(*aliased_sql(self.columns))
 
-    def aligned(self, schema: Mapping[str, ColumnType]) -> DataFrame:
+    def aligned(self, schema: Mapping[str, ColumnType]) -> "DataFrame":
         """The rows with the business columns of a later moment: more of them, or wider ones."""
         df = self.frame()
         if list(self.schema.items()) == list(schema.items()):
@@ -58,7 +60,7 @@ class AddedRows:
 class Staging(Protocol):
     """Where intermediate results are kept that would otherwise be computed again."""
 
-    def keep(self, df: DataFrame, label: str) -> DataFrame:
+    def keep(self, df: "DataFrame", label: str) -> "DataFrame":
         """The same rows, from where they are kept."""
         ...
 
@@ -66,12 +68,12 @@ class Staging(Protocol):
 class StagingFolder:
     """Intermediate results, written once as Parquet and read back; the caller removes the folder."""
 
-    def __init__(self, spark: SparkSession, folder: str) -> None:
+    def __init__(self, spark: "SparkSession", folder: str) -> None:
         self._spark = spark
         self._folder = folder.rstrip("/")
         self._count = 0
 
-    def keep(self, df: DataFrame, label: str) -> DataFrame:
+    def keep(self, df: "DataFrame", label: str) -> "DataFrame":
         """The same rows, from storage."""
         self._count += 1
         path = f"{self._folder}/{self._count:03d}-{label}"
@@ -85,7 +87,7 @@ class WorkingDataset:
     def __init__(
         self,
         context: RunContext,
-        df: DataFrame,
+        df: "DataFrame",
         schema: Mapping[str, ColumnType],
         *,
         may_be_deleted: bool,
@@ -120,7 +122,7 @@ class WorkingDataset:
         return self._layer
 
     @property
-    def df(self) -> DataFrame:
+    def df(self) -> "DataFrame":
         """One frame with everything folded and added so far."""
         self._flush()
         self._merge()
@@ -129,14 +131,16 @@ class WorkingDataset:
     def rows_for(
         self,
         selector: CompiledExpression | None,
-        passing: Callable[[DataFrame], DataFrame] | None = None,
+        passing: "Callable[[DataFrame], DataFrame] | None" = None,
         *,
         is_all: bool = False,
-    ) -> Callable[[], DataFrame]:
+    ) -> "Callable[[], DataFrame]":
         """The rows that a selector can pick at all.
 
         Rows of the frame are among them anyway where `is_all` asks for them or `passing` takes a look at them.
         """
+        from pyspark.sql import DataFrame
+
         self._flush()
         schema = dict(self.schema)
         beside = [rows for rows in self._added if not excludes_all(selector, rows.seqs)]
@@ -144,7 +148,7 @@ class WorkingDataset:
         own = [passing(self._df) if passing else self._df] if is_read else []
         return lambda: reduce(DataFrame.union, (*own, *(rows.aligned(schema) for rows in beside)))
 
-    def frame_for(self, step: RowStep) -> DataFrame:
+    def frame_for(self, step: RowStep) -> "DataFrame":
         """Everything folded so far, with the added rows unless a step picks none of them."""
         self._flush()
         self._bring_together(step)
@@ -182,12 +186,12 @@ class WorkingDataset:
             self._flush()
             self._project({"_updated_at": updated_at_sql(self._context)})
 
-    def continue_from(self, df: DataFrame) -> None:
+    def continue_from(self, df: "DataFrame") -> None:
         """The same dataset from another frame; columns it has beyond ours go with the next projection."""
         self._flush()
         self._df = df
 
-    def begin_anew(self, df: DataFrame) -> None:
+    def begin_anew(self, df: "DataFrame") -> None:
         """The same dataset read back from where it was written down."""
         self.continue_from(df)
         self.depth = self.width = 0
@@ -199,6 +203,8 @@ class WorkingDataset:
             self._merge()
 
     def _merge(self) -> None:
+        from pyspark.sql import DataFrame
+
         self.width += len(self._added)
         self._df = reduce(DataFrame.union, (self._df, *(rows.aligned(self.schema) for rows in self._added)))
         self._seqs.update(*(rows.seqs for rows in self._added))
@@ -232,8 +238,10 @@ class OutputFrames:
         self._working = working
         self._staging = staging
 
-    def frame(self, step: OutputStep, counters: Counters | None) -> DataFrame:
+    def frame(self, step: OutputStep, counters: Counters | None) -> "DataFrame":
         """What the output writes; with counters, all rows are counted when it is written."""
+        from pyspark.sql import functions as F
+
         self._working.settle_for(step.selector)
         ordering = [name for name in step.order_by if name not in step.columns]
         df = self._working.rows_for(step.selector, counters.passing if counters else None)()

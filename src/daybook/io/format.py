@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyarrow import fs
-from pyspark.sql import SparkSession
 
 from daybook.errors import DaybookError
 from daybook.io.filesystem import FileStat, arrow_path, join_uri, local_path
@@ -25,6 +24,8 @@ from daybook.model.formats import file_formats
 from daybook.resolve.location import Location
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from daybook.io.stored_rows import StoredRows
 
 
@@ -114,7 +115,7 @@ class Format(ABC):
         """Whether there is a table to read, of formats that keep versions."""
         raise NotImplementedError(f"{self.name} keeps no versions")
 
-    def read(self, spark: SparkSession, request: ReadRequest) -> Iterator[ReadPart]:
+    def read(self, spark: "SparkSession", request: ReadRequest) -> Iterator[ReadPart]:
         """The rows of formats that are read where they lie."""
         raise NotImplementedError(f"{self.name} is landed")
 
@@ -123,7 +124,7 @@ class Format(ABC):
         raise NotImplementedError(f"{self.name} has no files to land")
 
     def table_rows(
-        self, spark: SparkSession | None, location: Location, request: LandingRequest, scratch: str
+        self, spark: "SparkSession | None", location: Location, request: LandingRequest, scratch: str
     ) -> RowSource:
         """The rows of one table of a format that is landed; `scratch` is a folder for what Spark fetches.
 
@@ -159,7 +160,7 @@ class Format(ABC):
         """IO_008 when a pinned table is not what it was."""
         raise NotImplementedError(f"{self.name} keeps no versions")
 
-    def fingerprint(self, spark: SparkSession, target: Any, commit: Commit) -> str:
+    def fingerprint(self, spark: "SparkSession", target: Any, commit: Commit) -> str:
         """Of the rows a commit wrote, for formats that do not take it while they write (`takes_fingerprint`)."""
         raise NotImplementedError(f"{self.name} takes the fingerprint while it writes")
 

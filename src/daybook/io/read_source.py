@@ -9,12 +9,10 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from operator import methodcaller
 from pathlib import Path
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, SparkSession
-from pyspark.sql import functions as F
 
 from daybook.engine.context import (
     ORDINAL_COLUMN,
@@ -43,11 +41,14 @@ from daybook.model.definition import DatasetVersion
 from daybook.model.types import DATE, RUN_PERIOD_COLUMN, STRING, ColumnType
 from daybook.resolve.location import Location, Resolution
 
+if TYPE_CHECKING:
+    from pyspark.sql import Column, SparkSession
+
 # Files that are read again after they were landed, to find what was landed.
 _AHEAD_BYTES = 8 << 20
 
 
-def read_landed(spark: SparkSession, request: LandingRequest, pin: LandedPin | None = None) -> ReadPart:
+def read_landed(spark: "SparkSession", request: LandingRequest, pin: LandedPin | None = None) -> ReadPart:
     """The landing of a request; with a pin the one an earlier run read, or IO_009."""
     if pin is not None and (pinned_landing := request.area.find(pin.folder)) is not None:
         return _read_landing(spark, pinned_landing, request, pin)
@@ -129,7 +130,7 @@ def has_appended_slices(request: LandingRequest, landed: PublishedLanding) -> bo
     return landed.is_appended or any(manifest and manifest.has_appended_slice(request.slices) for manifest in manifests)
 
 
-def _land(spark: SparkSession | None, request: LandingRequest, inputs: _Inputs) -> PublishedLanding:
+def _land(spark: "SparkSession | None", request: LandingRequest, inputs: _Inputs) -> PublishedLanding:
     """A new landing; what cannot be completed is removed. Files that fit into memory need no session."""
     area, files, databases, folder = request.area, inputs.files, inputs.databases, inputs.folder
     attempt = area.new_attempt(folder)
@@ -192,7 +193,9 @@ def _checked_batches(source: RowSource, location: Location, columns: tuple[Bindi
         yield batch
 
 
-def _read_landing(spark: SparkSession, landed: PublishedLanding, request: LandingRequest, pin: LandedPin) -> ReadPart:
+def _read_landing(spark: "SparkSession", landed: PublishedLanding, request: LandingRequest, pin: LandedPin) -> ReadPart:
+    from pyspark.sql import functions as F
+
     dataset = request.version.dataset
     declared = {column.name for column in dataset.main_table.columns}
     columns = [column for column in request.columns if column.name in declared or column.name in landed.carried]
@@ -241,7 +244,7 @@ class ReadSource:
 
 
 def read_source(
-    spark: SparkSession,
+    spark: "SparkSession",
     resolution: Resolution,
     dataset_version: DatasetVersion,
     landing: LandingArea,
@@ -297,7 +300,7 @@ def landing_requests(
         )
 
 
-def _read_group(spark: SparkSession, landing_request: LandingRequest, pins: list[Pin] | None) -> Iterator[ReadPart]:
+def _read_group(spark: "SparkSession", landing_request: LandingRequest, pins: list[Pin] | None) -> Iterator[ReadPart]:
     """The parts of some locations, format by format; those that are landed become one."""
     direct: dict[tuple[str, str | None], list[PinnedLocation]] = {}
     landed: list[Location] = []
@@ -317,6 +320,8 @@ def _read_group(spark: SparkSession, landing_request: LandingRequest, pins: list
 
 def _with_null_period(part: ReadPart, period: str | None) -> ReadPart:
     """Rows without a period belong to that of the run that wrote them."""
+    from pyspark.sql import functions as F
+
     if period is None or "_period" not in part.carried:
         return part
     filled = F.coalesce(F.col("_period"), F.lit(period))
@@ -325,6 +330,8 @@ def _with_null_period(part: ReadPart, period: str | None) -> ReadPart:
 
 def _with_slices(part: ReadPart, location: Location) -> ReadPart:
     """The rows of the slices that are read in this location, where others are read elsewhere."""
+    from pyspark.sql import functions as F
+
     column = next((name for name in (RUN_PERIOD_COLUMN, "_period") if name in part.carried), None)
     if column is None or (location.slices is None and not location.without):
         return part
@@ -367,7 +374,7 @@ def verify_pin(pin: Pin) -> None:
             assert_never(pin)
 
 
-def _empty_part(spark: SparkSession, dataset_version: DatasetVersion) -> ReadPart:
+def _empty_part(spark: "SparkSession", dataset_version: DatasetVersion) -> ReadPart:
     """No rows, for a window without a period that has data."""
     carried: dict[str, ColumnType] = {"_period": STRING, "_valid_from": DATE, "_valid_to": DATE}
     declared = {column.name: column.type for column in dataset_version.dataset.main_table.columns}
@@ -378,6 +385,8 @@ def _empty_part(spark: SparkSession, dataset_version: DatasetVersion) -> ReadPar
 
 
 def _union_parts(parts: Sequence[ReadPart], resolution: Resolution) -> ReadSource:
+    from pyspark.sql import functions as F
+
     carried = frozenset[str]().union(*(part.carried for part in parts))
     types = carried_types()
     has_positions = any(part.has_positions for part in parts)

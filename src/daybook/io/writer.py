@@ -16,12 +16,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import Column, DataFrame, Observation
-from pyspark.sql import functions as F
 
 from daybook.engine.counters import observe_rows, read_observation
 from daybook.errors import DaybookError, Notice
@@ -30,6 +28,9 @@ from daybook.io.filesystem import FileStat, arrow_path, list_files, relative_to
 from daybook.io.target import OutputColumn, Target, WrittenSlice
 from daybook.model.definition import TableVersion
 from daybook.model.types import ColumnType, DecimalType, FloatType, IntegerType, parse_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
 
 # Raises when the run may not commit; called right before the atomic step with the slices it writes to, as they are.
 Fence = Callable[[tuple[WrittenSlice, ...]], None]
@@ -99,7 +100,7 @@ class Writer(Protocol[TargetT]):
         """Refuse, before any work, what would be refused at the commit: other columns, an existing target, a mode."""
         ...
 
-    def stage(self, df: DataFrame, target: TargetT, checked: CheckedTarget | None = None) -> StagedOutput:
+    def stage(self, df: "DataFrame", target: TargetT, checked: CheckedTarget | None = None) -> StagedOutput:
         """Write the rows apart from the target; this is the Spark action. Removes what an ended attempt left there."""
         ...
 
@@ -283,30 +284,40 @@ _LOW_SUM = "low"
 _HIGH_SUM = "high"
 
 
-def fingerprint_aggregates(columns: Sequence[OutputColumn]) -> list[Column]:
+def fingerprint_aggregates(columns: Sequence[OutputColumn]) -> "list[Column]":
     """The aggregates to observe; `format_fingerprint` makes the text of their values."""
+    from pyspark.sql import functions as F
+
     return [F.count(F.lit(1)).alias(ROWS), *hash_sums(row_hash(columns))]
 
 
-def row_hash(columns: Sequence[OutputColumn]) -> Column:
+def row_hash(columns: Sequence[OutputColumn]) -> "Column":
+    from pyspark.sql import functions as F
+
     return F.xxhash64(*(part for index, column in enumerate(columns) for part in (F.lit(index), *_hash_inputs(column))))
 
 
-def hash_sums(hashed: Column) -> list[Column]:
+def hash_sums(hashed: "Column") -> "list[Column]":
     """The aggregates of the hashes of rows."""
+    from pyspark.sql import functions as F
+
     return [
         F.sum(hashed.bitwiseAND(F.lit(_LOW_HALF))).alias(_LOW_SUM),
         F.sum(F.shiftrightunsigned(hashed, 32)).alias(_HIGH_SUM),
     ]
 
 
-def _hash_inputs(column: OutputColumn) -> list[Column]:
+def _hash_inputs(column: OutputColumn) -> "list[Column]":
+    from pyspark.sql import functions as F
+
     value = F.col(quote_identifier(column.name))
     return float_digits(value) if isinstance(column.type, FloatType) else [value]
 
 
-def float_digits(value: Column) -> list[Column]:
+def float_digits(value: "Column") -> "list[Column]":
     """The first 12 significant digits of a float and its magnitude: equal for sums that differ in their last bits."""
+    from pyspark.sql import functions as F
+
     # NaN, infinities and zero have no magnitude and stand for themselves.
     is_plain = (value != 0) & ~F.isnan(value) & (F.abs(value) != F.lit(float("inf")))
     magnitude = F.when(is_plain, F.floor(F.log10(F.abs(value))))
@@ -338,12 +349,14 @@ class FingerprintObserver:
     """Observes a frame while it is written; another query counts where Spark has lost what it observed."""
 
     def __init__(self, columns: Sequence[OutputColumn]) -> None:
+        from pyspark.sql import Observation
+
         self._columns = tuple(columns)
         self._observation = Observation()
         self._df: DataFrame | None = None
         self._found: Mapping[str, Any] = {}
 
-    def on(self, df: DataFrame) -> DataFrame:
+    def on(self, df: "DataFrame") -> "DataFrame":
         self._df = df
         first, *rest = fingerprint_aggregates(self._columns)
         return observe_rows(df, self._observation, first, *rest)
@@ -364,11 +377,11 @@ class FingerprintObserver:
         return self._found
 
 
-def fingerprint(df: DataFrame, columns: Sequence[OutputColumn]) -> str:
+def fingerprint(df: "DataFrame", columns: Sequence[OutputColumn]) -> str:
     """The fingerprint of a frame by a job of its own, for comparing what is stored."""
     return format_fingerprint(columns, _aggregate_all(df, columns))
 
 
-def _aggregate_all(df: DataFrame, columns: Sequence[OutputColumn]) -> Mapping[str, Any]:
+def _aggregate_all(df: "DataFrame", columns: Sequence[OutputColumn]) -> Mapping[str, Any]:
     (row,) = df.agg(*fingerprint_aggregates(columns)).collect()
     return row.asDict()

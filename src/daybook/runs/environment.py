@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from pyarrow import fs
-from pyspark.sql import SparkSession
 
 from daybook.definitions.loading import LoadedWorkspace
 from daybook.definitions.loading.workspace import WorkspaceLocation
@@ -30,9 +29,11 @@ from daybook.store.database.connection import mark_as_copy, storage_error
 from daybook.store.store import MetadataStore, Transaction
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from daybook.runs.openlineage import LineageEvents
 
-SessionProvider = Callable[[], SparkSession]
+SessionProvider = Callable[[], "SparkSession"]
 
 
 def _begin_later(snapshot: RunSnapshot) -> None:
@@ -74,7 +75,7 @@ class RunEnvironment:
         return LandingArea(f"{self.state}/landing", run_id)
 
     @contextmanager
-    def spark(self, snapshot: RunSnapshot) -> Iterator[SparkSession]:
+    def spark(self, snapshot: RunSnapshot) -> "Iterator[SparkSession]":
         """The session for a run; RUN_030 for whatever fails because its Java process ended meanwhile."""
         session = None
         try:

@@ -18,8 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from urllib.parse import unquote, urlsplit
 
-from pyspark import __version__ as spark_version
-
 from daybook.definitions.loading.workspace import WorkspaceLocation
 from daybook.errors import DaybookError, Notice, flatten, notice
 from daybook.io.pins import Pin
@@ -257,6 +255,8 @@ class LineageEvents:
         inputs: Iterable[Json] = (),
         outputs: Iterable[Json] = (),
     ) -> None:
+        from pyspark import __version__ as spark_version
+
         engine = facet("ProcessingEngineRunFacet", "1-1-1", name="spark", version=spark_version)
         type_ = facet("JobTypeJobFacet", "2-0-4", processingType="BATCH", integration="DAYBOOK", jobType="JOB")
         event = {

@@ -1,13 +1,11 @@
 """The targets of a run's outputs: destination, sandbox or temporary folder, and the sheet About of a workbook."""
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import assert_never
-
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from typing import TYPE_CHECKING, TypeGuard, assert_never
 
 from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, flatten, raise_all
@@ -23,6 +21,10 @@ from daybook.resolve.paths import is_remote, render_template
 from daybook.resolve.resolution import usable_datasource
 from daybook.runs.permissions import WrittenPlace
 from daybook.runs.snapshot import RunSnapshot, SourceSnapshot
+
+if TYPE_CHECKING:
+    from pyspark.errors import PySparkException
+    from pyspark.sql import DataFrame
 
 SANDBOX_SUFFIX = " (sandbox)"
 
@@ -42,7 +44,7 @@ class PlannedOutput:
         columns = tuple(column.name for column in self.target.columns)
         return WrittenPlace(self.target.location, self.label, self.step.seq, columns)
 
-    def named(self, df: DataFrame) -> DataFrame:
+    def named(self, df: "DataFrame") -> "DataFrame":
         """The rows of the step with the names that its columns are written by."""
         names = self.step.written_names
         return df.withColumnsRenamed(dict(names)) if names else df
@@ -237,7 +239,7 @@ def _fit_step(step: Step, fitted: Mapping[int, Mapping[str, str]]) -> Step:
 
 @contextmanager
 def output_errors(
-    planned: PlannedOutput, translated: Callable[[PySparkException], DaybookError] | None = None
+    planned: PlannedOutput, translated: "Callable[[PySparkException], DaybookError] | None" = None
 ) -> Iterator[None]:
     """OUTPUT_006 with the finding as its cause; `translated` names the operation behind a failure of Spark.
 
@@ -250,20 +252,26 @@ def output_errors(
         if not (error.code.startswith("IO_") or error.code == _FOREIGN_SLICE_CODE):
             raise
         raise _output_failure(planned, *flatten(error)) from error
-    except PySparkException as failure:
-        if translated is None:
-            raise
-        operation_error = translated(failure)
-        if operation_error.code == _SPARK_FAILED_CODE:
-            raise _output_failure(planned, operation_error) from failure
-        raise operation_error from failure
     except Exception as failure:
+        if _is_spark_failure(failure):
+            if translated is None:
+                raise
+            translation = translated(failure)
+            if translation.code == _SPARK_FAILED_CODE:
+                raise _output_failure(planned, translation) from failure
+            raise translation from failure
         if not isinstance(failure, (OSError, *format_named(planned.target.format).storage_errors)):
             raise
         reason = str(failure).strip() or type(failure).__name__
         raise _output_failure(
             planned, DaybookError("IO_026", location=planned.target.label, reason=reason)
         ) from failure
+
+
+def _is_spark_failure(failure: Exception) -> "TypeGuard[PySparkException]":
+    """Outputs are also checked where no Spark is installed; one that fails has been imported."""
+    errors = sys.modules.get("pyspark.errors")
+    return errors is not None and isinstance(failure, errors.PySparkException)
 
 
 def _output_failure(planned: PlannedOutput, *causes: DaybookError) -> DaybookError:

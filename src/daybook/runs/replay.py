@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pydantic import computed_field
-from pyspark.sql import SparkSession
 
 from daybook.engine.pipeline import OutputFrame, Pipeline
 from daybook.errors import DaybookError, flatten
@@ -19,6 +19,9 @@ from daybook.runs.outputs import PlannedOutput, redirect_to_scratch
 from daybook.runs.snapshot import snapshot_from_json
 from daybook.runs.sources import read_sources
 from daybook.store.records import OutputCommit
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # Data of an earlier version that has been removed since.
 _DATA_EXPIRED_CODE = "IO_009"
@@ -98,7 +101,7 @@ def _sent_as_events(environment: RunEnvironment, prepared: PreparedRun) -> Itera
 
 
 def _replay_outputs(
-    spark: SparkSession,
+    spark: "SparkSession",
     prepared: PreparedRun,
     sources: dict[str, ReadSource],
     commits: dict[int, OutputCommit],
@@ -146,7 +149,7 @@ def _replay_output(
     )
 
 
-def _committed_fingerprint(spark: SparkSession, planned: PlannedOutput, commit: OutputCommit) -> str | None:
+def _committed_fingerprint(spark: "SparkSession", planned: PlannedOutput, commit: OutputCommit) -> str | None:
     """Of what the run wrote; None when it is gone."""
     rows = commit.rows or 0
     staged = StagedOutput("", rows, commit.fingerprint)

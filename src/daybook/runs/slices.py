@@ -5,10 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
-
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from typing import TYPE_CHECKING, Annotated
 
 from daybook.definitions.loading import LoadedWorkspace
 from daybook.errors import DaybookError, Notice
@@ -39,6 +36,9 @@ from daybook.runs.snapshot import RunSnapshot, new_run_id, snapshot_from_json
 from daybook.runs.sources import slice_table
 from daybook.store.records import SHARED_PROJECT, DroppedSlice, OutputCommit, Registration, RunRecord, Slice
 from daybook.store.store import Transaction
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +311,7 @@ def _names_of_output(output: OutputResult, planned: PlannedOutput) -> Iterator[s
             yield location.path
 
 
-def read_output(environment: RunEnvironment, result: RunResult, wanted: str | None = None) -> DataFrame:
+def read_output(environment: RunEnvironment, result: RunResult, wanted: str | None = None) -> "DataFrame":
     """What the run wrote there for its period; on Delta as it was then, elsewhere as it is now."""
     with environment.store.read() as transaction:
         snapshot = snapshot_from_json(transaction.runs.snapshot(result.run_id))
@@ -321,9 +321,11 @@ def read_output(environment: RunEnvironment, result: RunResult, wanted: str | No
 
 
 def read_written_rows(
-    environment: RunEnvironment, spark: SparkSession, prepared: PreparedRun, seq: int, version: TableVersion | None
-) -> DataFrame:
+    environment: RunEnvironment, spark: "SparkSession", prepared: PreparedRun, seq: int, version: TableVersion | None
+) -> "DataFrame":
     """The rows of an output's target for the run's period, of a version where the format keeps them."""
+    from pyspark.sql import functions as F
+
     planned, period = prepared.output(seq), prepared.snapshot.period.identifier
     location = replace(planned.target.location, version=version)
     resolution = Resolution((location,), (period,))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pydantic import computed_field
 
 from daybook.definitions.loading.workspace import read_workspace
+from daybook.engine.java.spark_version import find_spark
 from daybook.engine.java.warm_folder import WarmUpProgress
 from daybook.errors import DaybookError
 from daybook.io.location_checks import location_identity
@@ -108,7 +109,8 @@ def _examine(
         with suppress(DaybookError):
             yield from examine_locations(definitions)
             yield from examine_runs(definitions, is_fixing=is_fixing)
-    if session is not None:
+    # One that is not installed has been reported by now.
+    if session is not None and find_spark() is not None:
         yield examine_spark(session)
 
 

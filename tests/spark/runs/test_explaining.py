@@ -206,7 +206,7 @@ def test_rows_of_a_completed_run_are_neither_written_down_nor_counted(
 
     folder, run_id = closed
     monkeypatch.setattr(StagingFolder, "keep", refuse)
-    monkeypatch.setattr("daybook.engine.counters.Observation", refuse)
+    monkeypatch.setattr("daybook.engine.counters.observe_rows", refuse)
     assert folder.explain(run_id, 6).rows.count == 12
     assert folder.explain(run_id, 5, {"region": None}).rows.count == 2
 

@@ -5,9 +5,7 @@ Several aggregates are computed in one pass over the rows.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from typing import TYPE_CHECKING
 
 from daybook.engine.context import FAULT_COLUMN, RunContext, aliased_sql, null_sql, quote_identifiers
 from daybook.engine.counters import (
@@ -26,6 +24,9 @@ from daybook.engine.stages import AggregatePass
 from daybook.engine.working_dataset import AddedRows, WorkingDataset
 from daybook.expression import cast_sql, quote_identifier
 from daybook.plan.steps import AggregateStep, AppendStep, ComputedColumn, LoadStep
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 # How many rows a summary row summarises.
 _ROWS_IN_GROUP = "__daybook_weight"
@@ -47,8 +48,10 @@ class Summaries:
     picked: str | None = None
     counts: Mapping[str, str] = field(default_factory=dict)
 
-    def of(self, rows: DataFrame) -> DataFrame:
+    def of(self, rows: "DataFrame") -> "DataFrame":
         """Columns for internal use: read them by `columns_of`, `metrics` and `is_new`."""
+        from pyspark.sql import functions as F
+
         if self._is_flagged:
             rows = rows.withColumn(_IS_PICKED, F.expr(f"COALESCE({self.picked}, FALSE)"))
             rows = rows.withColumns({name: F.expr(_value_if_picked(name)) for name in self._columns})
@@ -184,9 +187,11 @@ _CARRIED_COLUMNS = ("_period", "_valid_from", "_valid_to", "_origin_seq", "_crea
 
 
 def appended_rows(
-    source: DataFrame, load: LoadStep, step: AppendStep, context: RunContext, *, may_fail: bool
+    source: "DataFrame", load: LoadStep, step: AppendStep, context: RunContext, *, may_fail: bool
 ) -> AddedRows:
     """The rows an append adds; checks hold whether a row that fails one is picked or not."""
+    from pyspark.sql import functions as F
+
     selector = mark_sql(context.sql(step.source_selector), step.seq, SELECTOR) if step.source_selector else None
     columns = {
         **{name: null_sql(column_type) for name, column_type in step.schema.items()},
@@ -210,7 +215,7 @@ def appended_rows(
 
 
 def _aggregated_rows(
-    source: DataFrame,
+    source: "DataFrame",
     selector: str | None,
     load: LoadStep,
     step: AppendStep,

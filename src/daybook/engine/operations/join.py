@@ -11,9 +11,7 @@ Three ways to notice that a picked row matches twice, none of which reads the da
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-
-from pyspark.sql import DataFrame, Observation
-from pyspark.sql import functions as F
+from typing import TYPE_CHECKING
 
 from daybook.engine.context import RunContext
 from daybook.engine.counters import DoubleMatch, failed_check_sql, observe_rows, row_label_sql
@@ -25,6 +23,9 @@ from daybook.expression.sql import to_sql
 from daybook.expression.typed_tree import ColumnValue, TypedNode
 from daybook.plan.conditions import JoinParts, column_uses, conjuncts, joined_aliases, split_join_condition
 from daybook.plan.steps import JoinStep, UpdateStep
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Observation
 
 # How often the key of a joined row occurs, and which of the rows with that key this one is.
 _MATCHES = "__matches"
@@ -43,17 +44,17 @@ class JoinRowCount:
 
     seq: int
     alias: str
-    below: Observation
-    above: Observation
+    below: "Observation"
+    above: "Observation"
     # A frame with one row that matched twice, its key as text, if there is one.
-    doubles: Callable[[], DataFrame]
+    doubles: "Callable[[], DataFrame]"
 
 
 @dataclass(frozen=True, slots=True)
 class JoinedRows:
     """What is joined; if it is small, one task prepares it for all others."""
 
-    df: DataFrame
+    df: "DataFrame"
     is_small: bool
 
 
@@ -61,7 +62,7 @@ class JoinedRows:
 class JoinedUpdate:
     """Rows with the columns of all joins, SQL of the checks they may fail, and what is counted to see the others."""
 
-    df: DataFrame
+    df: "DataFrame"
     faults: tuple[str, ...]
     counts: tuple[JoinRowCount, ...]
 
@@ -78,8 +79,10 @@ class UpdateJoins:
         # Rows that were checked before match once, and those that are not picked match nothing.
         self._is_plain = not context.is_checking and not self._is_picked_late
 
-    def apply(self, df: DataFrame, joined: Mapping[str, JoinedRows]) -> JoinedUpdate:
+    def apply(self, df: "DataFrame", joined: Mapping[str, JoinedRows]) -> JoinedUpdate:
         """Join the rows of each alias to the working dataset, of which all but this update is in `df`."""
+        from pyspark.sql import functions as F
+
         joined_before: set[str] = set()
         counts: list[JoinRowCount] = []
         faults: list[str] = []
@@ -126,8 +129,10 @@ class UpdateJoins:
     def _picked(self) -> str | None:
         return self._working.layer.picked_by(self._step)
 
-    def _prepared(self, rows: DataFrame, join: JoinStep, shape: JoinParts) -> DataFrame:
+    def _prepared(self, rows: "DataFrame", join: JoinStep, shape: JoinParts) -> "DataFrame":
         """The columns that the operation reads under their alias; with keys, how often each key occurs."""
+        from pyspark.sql import functions as F
+
         columns = [_joined_column(join, name) for name in join.columns]
         rows = rows.selectExpr(*(f"{quote_identifier(name)} AS {_joined_column(join, name)}" for name in join.columns))
         for part in shape.joined_only:
@@ -154,7 +159,7 @@ class UpdateJoins:
             F.expr(f"ANY_VALUE(STRUCT({', '.join(columns)})) AS {_joined_column(join, _ROW)}"),
         )
 
-    def _taken(self, df: DataFrame, join: JoinStep) -> DataFrame:
+    def _taken(self, df: "DataFrame", join: JoinStep) -> "DataFrame":
         """The joined columns out of the one row a key has.
 
         Every value depends on the number of matches, so that all branches of a plan ask the joined side for the same
@@ -197,12 +202,15 @@ class UpdateJoins:
         return f"IF({guarded}, {text}, NULL)"
 
     def _counted(
-        self, df: DataFrame, rows: DataFrame, join: JoinStep, condition: str
-    ) -> tuple[DataFrame, JoinRowCount]:
+        self, df: "DataFrame", rows: "DataFrame", join: JoinStep, condition: str
+    ) -> "tuple[DataFrame, JoinRowCount]":
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as F
+
         below, above = Observation(), Observation()
         key = row_label_sql(self._own_columns(join))
 
-        def doubles() -> DataFrame:
+        def doubles() -> "DataFrame":
             matched = df.join(rows, F.expr(condition), "inner").selectExpr("`_row_id`", f"{key} AS __key")
             counted = matched.groupBy("_row_id").agg(
                 F.expr("COUNT(1)").alias(_COPIES), F.expr("MIN(__key)").alias("__key")
@@ -214,14 +222,18 @@ class UpdateJoins:
         joined = observe_rows(joined, above, total)
         return joined, JoinRowCount(self._step.seq, join.alias, below, above, doubles)
 
-    def _one_copy_by_key(self, df: DataFrame) -> DataFrame:
+    def _one_copy_by_key(self, df: "DataFrame") -> "DataFrame":
         """Rows that turn out not to be picked keep their first match only."""
+        from pyspark.sql import functions as F
+
         first = " AND ".join(f"COALESCE({_joined_column(join, _COPY)}, 1) = 1" for join in self._step.joins)
         picked = f"COALESCE({self._picked()}, FALSE)"
         return df.where(F.expr(f"{picked} OR ({first})"))
 
-    def _one_copy_by_row_id(self, df: DataFrame, joins: list[JoinStep]) -> tuple[DataFrame, str]:
+    def _one_copy_by_row_id(self, df: "DataFrame", joins: list[JoinStep]) -> "tuple[DataFrame, str]":
         """One copy of every row, a picked one if there is any, with the number of copies there were."""
+        from pyspark.sql import functions as F
+
         df = df.selectExpr("*", f"COALESCE({self._picked()}, FALSE) AS {_IS_PICKED_HERE}")
         same_row = f"PARTITION BY `_row_id`, {_SAME_ID_NUMBER}"
         df = df.selectExpr(
@@ -234,7 +246,7 @@ class UpdateJoins:
         return df, self._fault(f"{_COPIES} > 1", aliases, row_label_sql(columns))
 
 
-def _number_same_ids(df: DataFrame) -> DataFrame:
+def _number_same_ids(df: "DataFrame") -> "DataFrame":
     """Rows that carry the same id from their source get different numbers, so that none counts as a copy."""
     return df.selectExpr("*", f"ROW_NUMBER() OVER (PARTITION BY `_row_id` ORDER BY `_row_id`) AS {_SAME_ID_NUMBER}")
 

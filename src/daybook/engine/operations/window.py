@@ -11,9 +11,7 @@ Each number on the way is an exact decimal without places, so the result is the 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from typing import TYPE_CHECKING
 
 from daybook.engine.context import RunContext, aliased_sql, quote_identifiers
 from daybook.engine.counters import BadAllocation, failed_check_sql, row_label_sql
@@ -26,6 +24,9 @@ from daybook.expression.sql import over_sql, to_sql
 from daybook.expression.typed_tree import AllRows, ColumnValue, TypedNode, TypedWindow
 from daybook.model.types import DecimalType, IntegerType
 from daybook.plan.steps import ComputedColumn, UpdateStep
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,7 @@ _OWN_GROUP = "__daybook_own_group"
 class WindowedRows:
     """Rows with a column for every window, the update that reads these columns, and SQL of the checks they may fail."""
 
-    df: DataFrame
+    df: "DataFrame"
     step: UpdateStep
     faults: tuple[str, ...]
     shuffles: int
@@ -158,7 +159,9 @@ class UpdateWindows:
     _operands: dict[TypedNode, str] = field(default_factory=dict, init=False)
     _prepared: dict[str, str] = field(default_factory=dict, init=False)
 
-    def apply(self, df: DataFrame) -> WindowedRows:
+    def apply(self, df: "DataFrame") -> WindowedRows:
+        from pyspark.sql import functions as F
+
         windows = {window: f"__daybook_window_{number}" for number, window in enumerate(self.step.windows)}
         summed: dict[str, str] = {}
         grouped: dict[str, str] = {}
@@ -261,6 +264,6 @@ def _is_total(window: TypedWindow) -> bool:
     return window.call.function.is_aggregate and not window.partition and not window.order
 
 
-def _with_columns(df: DataFrame, *columns: Mapping[str, str]) -> DataFrame:
+def _with_columns(df: "DataFrame", *columns: Mapping[str, str]) -> "DataFrame":
     added = [f"{sql} AS {name}" for column_group in columns for name, sql in column_group.items()]
     return df.selectExpr("*", *added) if added else df

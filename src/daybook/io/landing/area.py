@@ -10,13 +10,11 @@ import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
-from pyspark.sql import Column, DataFrame, SparkSession, Window
-from pyspark.sql import functions as F
 
 from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, POSITION_COLUMN, literal_path_pattern
 from daybook.expression import quote_identifier
@@ -35,6 +33,9 @@ from daybook.model.types import (
     StringType,
     TimestampType,
 )
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 _MANIFEST = "manifest.json"
 
@@ -156,17 +157,23 @@ def identity_columns(columns: Sequence[Binding], natural_key: Sequence[str]) -> 
     return tuple(sorted((c for c in columns if key is None or c.name in key), key=lambda column: column.name))
 
 
-def identity_hash(columns: Sequence[Binding]) -> Column:
+def identity_hash(columns: Sequence[Binding]) -> "Column":
     """Length-prefixed text of every column, NULL tagged, hashed."""
+    from pyspark.sql import functions as F
+
     return F.md5(F.concat(*(_prefixed_text(column) for column in columns)).cast("binary"))
 
 
-def _prefixed_text(column: Binding) -> Column:
+def _prefixed_text(column: Binding) -> "Column":
+    from pyspark.sql import functions as F
+
     text = _identity_text(column)
     return F.coalesce(F.concat(F.octet_length(text).cast("string"), F.lit(":"), text), F.lit("-"))
 
 
-def _identity_text(column: Binding) -> Column:
+def _identity_text(column: Binding) -> "Column":
+    from pyspark.sql import functions as F
+
     value = F.col(quote_identifier(column.name))
     match column.type:
         case StringType():
@@ -215,8 +222,11 @@ def _sort_key(value: Any) -> tuple[Any, ...]:
     return (1, value)
 
 
-def number_occurrences(df: DataFrame, identity: Sequence[Binding], everything: Sequence[Binding]) -> DataFrame:
+def number_occurrences(df: "DataFrame", identity: Sequence[Binding], everything: Sequence[Binding]) -> "DataFrame":
     """The same numbers by Spark, for what does not fit into memory."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
     order = [F.col(quote_identifier(name)).asc_nulls_first() for name in sorted(c.name for c in everything)]
     window = Window.partitionBy(ORIGIN_COLUMN).orderBy(*order)
     return df.withColumn(ORIGIN_COLUMN, identity_hash(identity)).withColumn(
@@ -224,7 +234,7 @@ def number_occurrences(df: DataFrame, identity: Sequence[Binding], everything: S
     )
 
 
-def has_unique_rows(df: DataFrame, identity: Sequence[Binding], rows: int) -> bool:
+def has_unique_rows(df: "DataFrame", identity: Sequence[Binding], rows: int) -> bool:
     return df.select(identity_hash(identity).alias(ORIGIN_COLUMN)).distinct().count() == rows
 
 
@@ -288,7 +298,7 @@ class LandingSink:
         if self._stream is not None:
             self._stream.close()
 
-    def finish(self, spark: SparkSession | None, carried: Iterable[str], dataset: Dataset) -> LandedRows:
+    def finish(self, spark: "SparkSession | None", carried: Iterable[str], dataset: Dataset) -> LandedRows:
         """The files of the landing, and which of its rows repeat others; only rows in memory need no session."""
         self.close()
         names = {*carried, *(column.name for column in dataset.main_table.columns)}
@@ -318,7 +328,7 @@ class LandingSink:
         return LandedFile(path, rows, content_digest(self._area.absolute(path)))
 
     def _finish_with_spark(
-        self, spark: SparkSession, columns: Sequence[Binding], identity: Sequence[Binding], dataset: Dataset
+        self, spark: "SparkSession", columns: Sequence[Binding], identity: Sequence[Binding], dataset: Dataset
     ) -> LandedRows:
         raw = f"{self._attempt}/rows.parquet"
         schema = ", ".join(f"{quote_identifier(c.name)} {spark_data_type(c.type).simpleString()}" for c in columns)

@@ -5,9 +5,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING, Any
 
 from daybook.engine.context import even_splits
 from daybook.engine.counters import GroupCounts
@@ -37,6 +35,9 @@ from daybook.store.process import current_process
 from daybook.store.records import FinalStatus, Lease, milliseconds
 from daybook.store.store import MetadataStore
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 # Rows that fail a check can be shown, once the run is known.
 _FAILED_VALUE_CODE = "PROJECT_033"
 _FAILED_CHECK_CODE = "CHECK_020"
@@ -48,7 +49,7 @@ class Execution:
 
     prepared: PreparedRun
     environment: RunEnvironment
-    spark: SparkSession
+    spark: "SparkSession"
     # A folder for intermediate results, removed after the attempt.
     staging: str
     keeper: LeaseKeeper
@@ -283,7 +284,7 @@ def _point_to_operations(error: DaybookError | None, snapshot: RunSnapshot, root
 
 
 def _final_status(
-    failure: BaseException, keeper: LeaseKeeper, spark: SparkSession | None
+    failure: BaseException, keeper: LeaseKeeper, spark: "SparkSession | None"
 ) -> tuple[FinalStatus, DaybookError | None]:
     """The final status of the run; None for a bug of Daybook."""
     if keeper.stopped_by is not None:

@@ -10,10 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, localcontext
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import computed_field
-from pyspark.sql import SparkSession
 
 from daybook.engine.context import POSITION_COLUMN
 from daybook.engine.jobs import carry_tags, wait_for
@@ -38,6 +37,9 @@ from daybook.runs.explain.row_origins import (
 )
 from daybook.runs.explain.rows import FoundRows, RowsComputation
 from daybook.runs.snapshot import RunSnapshot
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # Beside the columns of a row: the file, and the cells or line, that it was read from.
 ROW_POSITION = "_row_position"
@@ -180,7 +182,7 @@ class Explainer:
         self._runs = RestoredRuns(environment)
 
     @property
-    def session(self) -> SparkSession:
+    def session(self) -> "SparkSession":
         """The session that answered the question before."""
         return self._environment.session()
 

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 from threading import Lock
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
 from daybook.engine.context import SourceFrame
 from daybook.engine.load_rows import has_new_ids
@@ -43,6 +42,9 @@ from daybook.runs.snapshot import RunSnapshot, snapshot_from_json
 from daybook.runs.sources import read_sources
 from daybook.store.records import OutputCommit, RunRecord
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 
 @dataclass(frozen=True)
 class RestoredRun:
@@ -68,7 +70,7 @@ class RestoredRun:
     def snapshot(self) -> RunSnapshot:
         return self.prepared.snapshot
 
-    def read(self, environment: RunEnvironment, spark: SparkSession, keys: Iterable[str]) -> Mapping[str, ReadSource]:
+    def read(self, environment: RunEnvironment, spark: "SparkSession", keys: Iterable[str]) -> Mapping[str, ReadSource]:
         """The data that the run read for these loads; RUN_012 when it is gone."""
         load_keys = set(keys)
         with self._reading:

@@ -9,10 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
-from typing import Any
-
-from pyspark.sql import DataFrame, Observation, SparkSession
-from pyspark.sql import functions as F
+from typing import TYPE_CHECKING, Any
 
 from daybook.engine.context import POSITION_COLUMN, RunContext, SourceFrame, aliased_sql
 from daybook.engine.counters import observe_rows, read_observation
@@ -42,6 +39,9 @@ from daybook.plan.steps import AggregateStep, AppendStep, ComputedColumn, LoadSt
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.explain.row_origins import ROW_ID, RestoredRun, Row, RowOrigins, group_columns, key_text
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
 # What a row adds to a total; no project can make a column of this name.
 _SUMMAND_PREFIX = "__daybook_summand_"
 _COUNT = "__daybook_rows"
@@ -66,7 +66,7 @@ class RowsComputation:
     """Computes rows of one run."""
 
     def __init__(
-        self, environment: RunEnvironment, spark: SparkSession, run: RestoredRun, staging: str, limit: int
+        self, environment: RunEnvironment, spark: "SparkSession", run: RestoredRun, staging: str, limit: int
     ) -> None:
         self._environment = environment
         self._spark = spark
@@ -115,6 +115,8 @@ class RowsComputation:
 
         All keys have the same columns. Of more than one row too many, the number is not counted.
         """
+        from pyspark.sql import functions as F
+
         names = [key.column for key in keys[0]]
         types = {key.column: key.type for key in keys[0]}
         cut = picked_rows(self._run.plan, step, keys, names)
@@ -201,6 +203,8 @@ class RowsComputation:
         is_summarized: bool = False,
         made_ids: Sequence[str] = (),
     ) -> FoundRows:
+        from pyspark.sql import functions as F
+
         is_counting = not self._is_checked(step)
         with self._pipeline(step, cut) as pipeline:
             (group,) = pipeline.groups()
@@ -325,7 +329,11 @@ class RowTotals:
     Sorting looks at all rows anyway. On a cluster, where tasks may be done twice, another query counts.
     """
 
-    def __init__(self, spark: SparkSession, df: DataFrame, columns: Sequence[str], others: Mapping[str, str]) -> None:
+    def __init__(
+        self, spark: "SparkSession", df: "DataFrame", columns: Sequence[str], others: Mapping[str, str]
+    ) -> None:
+        from pyspark.sql import Observation
+
         self._df = df
         self._columns = columns
         # Further aggregates over the rows, by name and SQL, which only `observed` has.
@@ -333,7 +341,9 @@ class RowTotals:
         self._observation = None if may_lose_tasks(spark) else Observation()
 
     @property
-    def frame(self) -> DataFrame:
+    def frame(self) -> "DataFrame":
+        from pyspark.sql import functions as F
+
         if self._observation is None:
             return self._df
         # A sum that does not fit must fail only if it is used.
@@ -348,6 +358,8 @@ class RowTotals:
 
     def compute(self) -> Mapping[str, Any]:
         """After all rows of the frame were looked at."""
+        from pyspark.sql import functions as F
+
         totals = {name: self.observed.get(name) for name in (_COUNT, *self._columns)}
         if None not in totals.values():
             return totals
@@ -359,7 +371,7 @@ class RowTotals:
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
-def _collect_rows(df: DataFrame, types: Schema) -> list[dict[str, Any]]:
+def _collect_rows(df: "DataFrame", types: Schema) -> list[dict[str, Any]]:
     """All rows, times in UTC. Asking for an Arrow table would take a request of its own for its schema."""
     times = [name for name, type_ in types.items() if type_ == TIMESTAMP]
     names = [

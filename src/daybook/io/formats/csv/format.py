@@ -11,12 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
 
 from daybook.errors import DaybookError, raise_all
 from daybook.io.bindings import Binding, bind_columns, missing_column_errors
@@ -41,6 +39,9 @@ from daybook.model.types import (
     TimestampType,
 )
 
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _BLOCK_BYTES = 8 << 20
 _MAX_FIELD_BYTES = 1 << 30
@@ -54,7 +55,7 @@ _ENCODING_HINTS = {
 class CsvWriter(FileWriter):
     extensions = (".csv",)
 
-    def write_parts(self, df: DataFrame, folder: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
+    def write_parts(self, df: "DataFrame", folder: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
         """Parts have a header unless it is put before them later: Spark would quote a byte order mark."""
         if len(target.columns) == 1:
             (column,) = target.columns
@@ -101,7 +102,9 @@ class CsvWriter(FileWriter):
             return dict.fromkeys(next(csv.reader(stream), []), "")
 
 
-def _csv_text(column: OutputColumn, options: Mapping[str, Any]) -> Column:
+def _csv_text(column: OutputColumn, options: Mapping[str, Any]) -> "Column":
+    from pyspark.sql import functions as F
+
     value = column_value(column)
     match column.type:
         case StringType():

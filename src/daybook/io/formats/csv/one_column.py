@@ -8,18 +8,20 @@ import re
 import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import IO, Any
-
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from typing import IO, TYPE_CHECKING, Any
 
 from daybook.model.types import ColumnType, StringType
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
 
 _BLOCK_BYTES = 1 << 20
 
 
-def write_lines(df: DataFrame, text: Column, type_: ColumnType, folder: Path, options: Mapping[str, Any]) -> None:
+def write_lines(df: "DataFrame", text: "Column", type_: ColumnType, folder: Path, options: Mapping[str, Any]) -> None:
     """Part files of one field per line, without a header; NULL is an empty line in those of text."""
+    from pyspark.sql import functions as F
+
     quote = F.lit(options["quote"])
     special = f"[{re.escape(options['delimiter'])}{re.escape(options['quote'])}\\r\\n]"
     quoted = F.concat(quote, F.replace(text, quote, F.lit(options["quote"] * 2)), quote)

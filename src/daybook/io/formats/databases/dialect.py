@@ -6,15 +6,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
-
-from pyspark.sql import DataFrame
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from daybook.io.column_types import TypeTable
 from daybook.io.target import OutputColumn, TableTarget
 from daybook.io.writer import StagedOutput
 from daybook.model.secrets import read_credential
 from daybook.model.types import RUN_PERIOD_COLUMN, STRING, ColumnType, DecimalType
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 def read_secret(reference: str | None, workspace: Path) -> str | None:
@@ -139,7 +140,7 @@ class Dialect(ABC, Generic[DatabaseT]):
         return
 
     @abstractmethod
-    def stage(self, df: DataFrame, target: TableTarget) -> StagedOutput:
+    def stage(self, df: "DataFrame", target: TableTarget) -> StagedOutput:
         """Write the rows to a staging table or folder of their own."""
         ...
 

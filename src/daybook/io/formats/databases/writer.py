@@ -3,9 +3,7 @@
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-from pyspark.sql import DataFrame
+from typing import TYPE_CHECKING, Any
 
 from daybook.errors import DaybookError
 from daybook.io.formats.databases.dialect import Database, Dialect
@@ -23,6 +21,9 @@ from daybook.io.writer import CheckedTarget, Commit, Fence, StagedOutput, check_
 from daybook.model.secrets import mask_secrets
 from daybook.model.types import RUN_PERIOD_COLUMN
 from daybook.resolve.location import Location
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 # Columns that ledgers of earlier Daybooks lack.
 _WORKSPACE, _WORKSPACE_ID = "workspace", "workspace_id"
@@ -44,7 +45,7 @@ class DatabaseWriter:
             slices = affected_slices(_slices(database, target), target)
             return CheckedTarget(slices, _slice_version(database, target), fitted)
 
-    def stage(self, df: DataFrame, target: TableTarget, checked: CheckedTarget | None = None) -> StagedOutput:
+    def stage(self, df: "DataFrame", target: TableTarget, checked: CheckedTarget | None = None) -> StagedOutput:
         seen = self._seen(target) if checked is None else checked.seen
         return replace(self._dialect.stage(df, target), seen=seen)
 

@@ -4,11 +4,11 @@ import json
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 from pyarrow import fs
-from pyspark.sql import SparkSession
 
 from daybook.io.filesystem import FileStat, arrow_path, join_uri, list_files
 from daybook.io.format import Format, Leftover, ReadRequest, VacuumRequest, VersionHolder, list_folder
@@ -33,6 +33,9 @@ from daybook.io.target import FileTarget, parse_staged_name, staged_key
 from daybook.io.writer import Commit
 from daybook.model.definition import TableVersion
 from daybook.resolve.location import Location
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # Readers pass over names that begin with an underscore.
 _PINS = "_daybook/pins"
@@ -140,7 +143,7 @@ class DeltaFormat(FolderFormat):
         version = version_number(location.version)
         return has_table(location.file_uri) if version is None else open_table(location.file_uri, version) is not None
 
-    def read(self, spark: SparkSession, request: ReadRequest) -> Iterator[ReadPart]:
+    def read(self, spark: "SparkSession", request: ReadRequest) -> Iterator[ReadPart]:
         for pinned_location in request.locations:
             pin = pinned_location.pin if isinstance(pinned_location.pin, TablePin) else None
             part = read_delta(spark, pinned_location.location, request.version, request.slices, pin)
@@ -159,7 +162,7 @@ class DeltaFormat(FolderFormat):
     def verify_pin(self, pin: TablePin) -> None:
         verify_table(pin)
 
-    def fingerprint(self, spark: SparkSession, target: FileTarget, commit: Commit) -> str:
+    def fingerprint(self, spark: "SparkSession", target: FileTarget, commit: Commit) -> str:
         return self.writer.fingerprint(spark, target, commit)
 
     def hold_version(self, uri: str, version: TableVersion, holder: VersionHolder) -> None:

@@ -12,14 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
-from pyspark.sql import SparkSession
 
 from daybook.errors import DaybookError, raise_all
 from daybook.io.bindings import (
@@ -48,6 +47,9 @@ from daybook.io.writer import Commit
 from daybook.model.definition import DatasetVersion, TableVersion
 from daybook.model.types import RUN_PERIOD_COLUMN
 from daybook.resolve.location import Location
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _KNOWN_READER_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
 _KNOWN_WRITER_FEATURES = frozenset({"appendOnly", "invariants", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
@@ -154,7 +156,7 @@ def find_delta(
 
 
 def read_delta(
-    spark: SparkSession,
+    spark: "SparkSession",
     location: Location,
     version: DatasetVersion,
     slices: frozenset[str] | None,

@@ -4,7 +4,7 @@ import datetime
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,7 +12,6 @@ from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.schema import Field
 from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
-from pyspark.sql import DataFrame, SparkSession
 
 from daybook.errors import DaybookError
 from daybook.io.bindings import Binding, checked_options
@@ -47,6 +46,9 @@ from daybook.io.writer import (
     translate_spark_failures,
 )
 from daybook.model.types import RUN_PERIOD_COLUMN, DateType, IntegerType, StringType
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 # Longer texts do not help readers to skip files.
 _MAX_TEXT = 64
@@ -109,7 +111,7 @@ class DeltaWriter:
             self._check_table(table, replace(target, columns=fitted or target.columns))
         return CheckedTarget(written_slices(table, target), str(_slice_version(table, target)), fitted)
 
-    def stage(self, df: DataFrame, target: FileTarget, checked: CheckedTarget | None = None) -> StagedOutput:
+    def stage(self, df: "DataFrame", target: FileTarget, checked: CheckedTarget | None = None) -> StagedOutput:
         seen = self._seen(target) if checked is None else checked.seen
         place = join_uri(table_uri(target.uri), target.new_attempt_name())
         # The log holds the partition value; some readers take it from the path all the same.
@@ -194,7 +196,7 @@ class DeltaWriter:
                 place = arrow_path(join_uri(target.uri, name))
                 place.system.delete_dir(place.path)
 
-    def fingerprint(self, spark: SparkSession, target: FileTarget, commit: Commit) -> str:
+    def fingerprint(self, spark: "SparkSession", target: FileTarget, commit: Commit) -> str:
         """Of the rows a commit wrote, from its files; IO_009 when they have been vacuumed."""
         place = self._committed_folder(target)
         folder = join_uri(table_uri(target.uri), place or "")

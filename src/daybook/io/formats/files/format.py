@@ -5,11 +5,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
 
 from daybook.errors import DaybookError
 from daybook.expression import quote_identifier
@@ -46,6 +44,9 @@ from daybook.io.writer import (
 from daybook.model.datasource import DataSource, FolderSource
 from daybook.resolve.location import Location
 from daybook.resolve.paths import absolute_root
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,7 @@ class FileWriter(ABC):
     extensions: tuple[str, ...]
 
     @abstractmethod
-    def write_parts(self, df: DataFrame, folder: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
+    def write_parts(self, df: "DataFrame", folder: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
         """Let Spark write part files into a new folder."""
         ...
 
@@ -180,7 +181,9 @@ class FileWriter(ABC):
         fitted = check_folder(path, target, self, may_fit=True)
         return CheckedTarget(folder_slices(path, target), slice_state(path, target), fitted)
 
-    def stage(self, df: DataFrame, target: FileTarget, checked: CheckedTarget | None = None) -> StagedOutput:
+    def stage(self, df: "DataFrame", target: FileTarget, checked: CheckedTarget | None = None) -> StagedOutput:
+        from pyspark.sql import functions as F
+
         options = checked_options(target.format, target.options, is_output=True)
         path = _target_path(target)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -263,11 +266,15 @@ def join_texts(parts: Iterable[Path], file: Path, start: bytes = b"") -> None:
                 shutil.copyfileobj(source, stream, 1 << 20)
 
 
-def column_value(column: OutputColumn) -> Column:
+def column_value(column: OutputColumn) -> "Column":
+    from pyspark.sql import functions as F
+
     return F.col(quote_identifier(column.name))
 
 
-def timestamp_text(value: Column) -> Column:
+def timestamp_text(value: "Column") -> "Column":
+    from pyspark.sql import functions as F
+
     return F.concat(F.replace(value.cast("string"), F.lit(" "), F.lit("T")), F.lit("Z"))
 
 

@@ -7,10 +7,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
 
 from daybook.errors import DaybookError, raise_all
 from daybook.io.bindings import Binding, bind_columns, missing_column_errors
@@ -33,6 +32,9 @@ from daybook.model.types import (
     StringType,
     TimestampType,
 )
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
 
 _BATCH_ROWS = 20_000
 # JSON has no numbers for these; writers put them into quotes.
@@ -178,7 +180,7 @@ def _has_json_type(value: object, type_: ColumnType) -> bool:
 class JsonWriter(FileWriter):
     extensions = (".json", ".jsonl", ".ndjson")
 
-    def write_parts(self, df: DataFrame, folder: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
+    def write_parts(self, df: "DataFrame", folder: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
         values = df.select(*(_json_value(column).alias(column.name) for column in target.columns))
         values.write.mode("error").json(str(folder), ignoreNullFields=False, lineSep="\n")
 
@@ -186,7 +188,7 @@ class JsonWriter(FileWriter):
         join_texts(parts, file)
 
 
-def _json_value(column: OutputColumn) -> Column:
+def _json_value(column: OutputColumn) -> "Column":
     value = column_value(column)
     match column.type:
         case TimestampType():

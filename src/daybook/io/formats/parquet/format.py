@@ -9,13 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql import types as spark_types
 
 from daybook.engine.context import (
     ORDINAL_COLUMN,
@@ -59,6 +56,10 @@ from daybook.model.definition import DatasetVersion
 from daybook.model.types import INTEGER, STRING, TIMESTAMP
 from daybook.resolve.location import Location
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import types as spark_types
+
 # Characters that stand for themselves in the URIs Spark reports.
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./=-]*")
 _FILE_COLUMN = "__file"
@@ -95,13 +96,15 @@ def known_periods(files: Iterable[DataFile], carried: frozenset[str]) -> frozens
 
 
 def scan_parquet(
-    spark: SparkSession,
+    spark: "SparkSession",
     files: Sequence[DataFile],
     bindings: Sequence[Binding],
     partitions: frozenset[str],
     root: str | None,
 ) -> SourceRows:
     """The bound columns of all files; no files give an empty frame."""
+    from pyspark.sql import types as spark_types
+
     if not files:
         return SourceRows.of(_empty_frame(spark, bindings))
     stored = {binding.stored: binding for binding in bindings if binding.stored not in partitions}
@@ -125,7 +128,7 @@ def scan_parquet(
     file = f"{_file_key_sql(files)} AS {_FILE_COLUMN}"
     lookup = _partition_values(spark, files, values, attached)
 
-    def identified() -> DataFrame:
+    def identified() -> "DataFrame":
         joined = _join_by_file(df.selectExpr("*", *aliased_sql(identity), file), lookup)
         return joined.selectExpr(*aliased_sql({**columns, **{name: name for name in identity}}))
 
@@ -134,14 +137,16 @@ def scan_parquet(
     )
 
 
-def spark_schema(bindings: Sequence[Binding], *, with_ordinal: bool) -> spark_types.StructType:
+def spark_schema(bindings: Sequence[Binding], *, with_ordinal: bool) -> "spark_types.StructType":
+    from pyspark.sql import types as spark_types
+
     fields = [spark_types.StructField(binding.name, spark_data_type(binding.type)) for binding in bindings]
     if with_ordinal:
         fields.append(spark_types.StructField(ORDINAL_COLUMN, spark_types.LongType()))
     return spark_types.StructType(fields)
 
 
-def _empty_frame(spark: SparkSession, bindings: Sequence[Binding]) -> DataFrame:
+def _empty_frame(spark: "SparkSession", bindings: Sequence[Binding]) -> "DataFrame":
     types = {**{binding.name: binding.type for binding in bindings}, ORDINAL_COLUMN: INTEGER, ORIGIN_COLUMN: STRING}
     return spark.range(0).selectExpr(
         *aliased_sql({name: f"CAST(NULL AS {sql_type(type_)})" for name, type_ in types.items()})
@@ -183,8 +188,11 @@ def _partition_value_sql(text: str | None, binding: Binding) -> str:
 
 
 def _partition_values(
-    spark: SparkSession, files: Sequence[DataFile], values: Sequence[tuple[str | None, ...]], columns: Sequence[Binding]
-) -> DataFrame:
+    spark: "SparkSession",
+    files: Sequence[DataFile],
+    values: Sequence[tuple[str | None, ...]],
+    columns: Sequence[Binding],
+) -> "DataFrame":
     """Partition columns that differ between files, by file."""
     texts: dict[str, list[str | None]] = {_PARTITION_FILE_COLUMN: [_normalized_path(file.path) for file in files]}
     texts |= {column.stored: [value[index] for value in values] for index, column in enumerate(columns)}
@@ -194,7 +202,9 @@ def _partition_values(
     return spark.createDataFrame(rows).selectExpr(_PARTITION_FILE_COLUMN, *aliased_sql(typed))
 
 
-def _join_by_file(df: DataFrame, lookup: DataFrame) -> DataFrame:
+def _join_by_file(df: "DataFrame", lookup: "DataFrame") -> "DataFrame":
+    from pyspark.sql import functions as F
+
     return df.join(F.broadcast(lookup), F.col(_FILE_COLUMN) == F.col(_PARTITION_FILE_COLUMN), "inner")
 
 
@@ -283,7 +293,7 @@ def find_parquet(
     return _with_period(found_files, location)
 
 
-def read_parquet(spark: SparkSession, found: Sequence[ParquetFiles]) -> Iterator[ReadPart]:
+def read_parquet(spark: "SparkSession", found: Sequence[ParquetFiles]) -> Iterator[ReadPart]:
     """One scan for all locations that are alike: a year of monthly folders is one scan, not a union of twelve."""
     alike: dict[tuple[object, ...], list[ParquetFiles]] = {}
     for files_of_location in found:
@@ -396,7 +406,7 @@ def _schema_errors(
 class ParquetWriter(FileWriter):
     extensions = (".parquet", ".parq", ".pq")
 
-    def write_parts(self, df: DataFrame, folder: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
+    def write_parts(self, df: "DataFrame", folder: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
         df.write.mode("error").parquet(str(folder))
 
     def join_parts(self, parts: Sequence[Path], file: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
@@ -424,7 +434,7 @@ class ParquetFormat(FolderFormat):
     def stored_rows(self, target: FileTarget, parts: Sequence[FilePart]) -> StoredRows:
         return parquet_rows(target.columns, [ParquetPart(part.path, part.constants) for part in parts], target.label)
 
-    def read(self, spark: SparkSession, request: ReadRequest) -> Iterator[ReadPart]:
+    def read(self, spark: "SparkSession", request: ReadRequest) -> Iterator[ReadPart]:
         parquet_files = []
         for pinned_location in request.locations:
             pin = pinned_location.pin if isinstance(pinned_location.pin, FilesPin) else None

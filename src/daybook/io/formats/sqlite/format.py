@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
 
 from daybook.errors import DaybookError, raise_all
 from daybook.io.bindings import Binding, bind_columns, missing_column_errors
@@ -53,6 +52,9 @@ from daybook.model.types import (
     TimestampType,
 )
 from daybook.resolve.location import Location
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 _BUSY_SECONDS = 60.0
 
@@ -291,7 +293,7 @@ class SqliteDialect(Dialect[SqliteDatabase]):
     def exists(self, target: TableTarget) -> bool:
         return _path(target).exists()
 
-    def stage(self, df: DataFrame, target: TableTarget) -> StagedOutput:
+    def stage(self, df: "DataFrame", target: TableTarget) -> StagedOutput:
         folder = _path(target).parent
         folder.mkdir(parents=True, exist_ok=True)
         work = folder / f".{target.new_attempt_name()}"
@@ -358,7 +360,7 @@ class SqliteFormat(Format):
         return (sqlite3.Error, pa.ArrowException)
 
     def table_rows(
-        self, spark: SparkSession | None, location: Location, request: LandingRequest, scratch: str
+        self, spark: "SparkSession | None", location: Location, request: LandingRequest, scratch: str
     ) -> RowSource:
         return SqliteRows(location, request.version, request.workspace, request.slices)
 

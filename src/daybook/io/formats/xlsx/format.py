@@ -5,11 +5,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame
 
 from daybook.errors import DaybookError, raise_all
 from daybook.io.bindings import Binding, Bindings, bind_columns, missing_column_errors
@@ -38,6 +37,9 @@ from daybook.io.writer import CheckedTarget, remove_tree
 from daybook.model.definition import DatasetVersion
 from daybook.model.types import FloatType
 from daybook.resolve.checks import output_path_error
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _BATCH_ROWS = 4_096
 
@@ -71,7 +73,7 @@ class WorkbookWriter(FileWriter):
             raise error
         return super().check(target)
 
-    def write_parts(self, df: DataFrame, folder: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
+    def write_parts(self, df: "DataFrame", folder: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
         df.write.mode("error").parquet(str(folder))
 
     def complete_parts(self, parts: Path, file: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
