@@ -184,6 +184,8 @@ class Pipeline:
         self._may_lose_tasks = is_counting and may_lose_tasks(spark)
         self._row_counts: list[JoinRowCount] = []
         self._joins = 0
+        # Columns that were not written down and not assigned since: to read one fails.
+        self._unkept: set[str] = set()
 
     @property
     def as_of(self) -> datetime.date:
@@ -252,17 +254,25 @@ class Pipeline:
         seq, kept = self._start
         index = next(number for number, step in enumerate(steps) if step.seq == seq)
         columns = (*kept.schema, *self._context.system, *self._context.hidden)
+        self._unkept = {*columns} - kept.columns
         working = WorkingDataset(self._context, kept.whole(columns), kept.schema, may_be_deleted=True, seqs=kept.seqs)
         return index, working
 
     def _fork(self, working: WorkingDataset, seq: int) -> None:
         """Write down what others need of the rows, and go on from there."""
-        df, names = working.df, working.columns
+        names = working.columns
         columns = frozenset(name for name in names if name in self._forks[seq] or name in self._context.hidden)
+        self.kept[seq] = self._write_down(working, columns, seq)
+
+    def _write_down(self, working: WorkingDataset, columns: frozenset[str], seq: int) -> KeptRows:
+        """Write these columns before the stage of this seq, and go on from what was written."""
+        df, names = working.df, working.columns
         stored = self._keep(df.select(*(quote_identifier(name) for name in names if name in columns)), f"before-{seq}")
-        self.kept[seq] = KeptRows(stored, columns, dict(working.schema), working.seqs)
-        working.begin_anew(self.kept[seq].whole(names))
+        kept = KeptRows(stored, columns, dict(working.schema), working.seqs)
+        self._unkept = {*names} - columns
+        working.begin_anew(kept.whole(names))
         self._joins = 0
+        return kept
 
     def _relieve(self, working: WorkingDataset, steps: Sequence[Stage], index: int) -> None:
         """Write the rows down where the plan has become too deep, or forks so often that it pays."""
@@ -270,8 +280,7 @@ class Pipeline:
         uses = count_uses_from(steps, index) if is_used else 0
         is_expensive = self._is_counting and pays_to_stage(self._joins, uses)
         if is_too_deep(working.depth) or is_expensive or is_too_wide(working.width, uses):
-            working.begin_anew(self._keep(working.df, f"before-{steps[index].seq}"))
-            self._joins = 0
+            self._write_down(working, frozenset(working.columns) - self._unkept, steps[index].seq)
 
     def _keep(self, df: "DataFrame", label: str) -> "DataFrame":
         from pyspark.errors import PySparkException
@@ -296,6 +305,8 @@ class Pipeline:
                     return
                 if self._is_counting:
                     self._counters.wait(step, is_input=working.is_picked_entirely(step))
+                if isinstance(step, UpdateStep):
+                    self._unkept.difference_update(value.column for value in step.assignments)
                 if isinstance(step, UpdateStep) and (step.joins or step.windows):
                     self._update(working, step)
                 else:

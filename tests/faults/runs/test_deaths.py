@@ -106,7 +106,12 @@ def test_what_a_dead_run_left_is_removed_by_the_doctor(workspace: NewWorkspace) 
     run_id = run_and_die(folder, "before commit", "delta")
     assert len(folder.staged()) + len(staged_in_databases(folder)) >= len(ONE_OF_A_KIND)
     loaded = folder.load()
-    with patch("daybook.store.database.runs._is_abandoned", lambda *_: True), folder.around(loaded) as around:
+    # The process that died is this one.
+    dead = (
+        patch("daybook.store.database.runs._is_abandoned", lambda *_: True),
+        patch("daybook.runs.maintenance.is_surely_running", lambda _: False),
+    )
+    with dead[0], dead[1], folder.around(loaded) as around:
         litter = find_workspace_leftovers(loaded, around.store)
         assert {each.run_id for each in litter} == {run_id}
         remove_workspace_leftovers(loaded, litter)
