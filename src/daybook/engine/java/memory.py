@@ -62,7 +62,7 @@ def available_bytes() -> int | None:
 
 def unclaimed_bytes() -> int:
     """How much the Java processes of Daybook on this machine may still take."""
-    return sum(max(0, limit - resident) for limit, resident in _engines())
+    return sum(max(0, limit - resident) for limit, resident in java_engines())
 
 
 def _machine_available() -> int | None:
@@ -83,7 +83,7 @@ def _group_available(files: tuple[str, str, str, str]) -> int | None:
     return max(0, int(limit) - int(use) + int(parts.get(name, 0))) if limit.isdigit() else None
 
 
-def _engines() -> Iterator[tuple[int, int]]:
+def java_engines() -> Iterator[tuple[int, int]]:
     """The limit of the heap and the resident memory of each Java process that a Daybook has started."""
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, ValueError):
