@@ -119,7 +119,7 @@ bench-full: ## measure at full size
 	@$(RUN)/python -m benchmarks --full
 
 COMPILE = $(RUN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
-	--no-emit-index-url --custom-compile-command "make lock" --extra spark --group build
+	--no-emit-index-url --custom-compile-command "make lock" --constraints requirements/limits.in --extra spark --group build
 lock: ## pin the dependencies again; LOCK_FLAGS=--upgrade for newer ones
 	@test -x $(RUN)/uv || tools/environment dev
 	@$(COMPILE) $(LOCK_FLAGS) --output-file requirements/run.txt
