@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from daybook.graph.freshness import has_other_content
 from daybook.io.filesystem import list_files
@@ -18,7 +19,7 @@ from daybook.store.store import Transaction
 _LOOKED_AT = 20
 
 
-def find_fresh_draft(transaction: Transaction, prepared: PreparedRun) -> str | None:
+def find_fresh_draft(transaction: Transaction, prepared: PreparedRun, root: Path) -> str | None:
     """The last draft of the same user, project and period, if a run now would read and compute the same."""
     now = prepared.snapshot
     run_filter = RunFilter(now.project.id, now.period.identifier)
@@ -30,7 +31,7 @@ def find_fresh_draft(transaction: Transaction, prepared: PreparedRun) -> str | N
     if _question(before) != _question(now):
         return None
     pins = recorded_pins(transaction, last.id)
-    is_same = all(_is_unchanged(source, pins.get(source.key, ())) for source in now.sources)
+    is_same = all(_is_unchanged(source, pins.get(source.key, ()), root) for source in now.sources)
     return last.id if is_same and all(_is_there(output, last.id) for output in prepared.outputs) else None
 
 
@@ -56,17 +57,20 @@ def _place(location: Location) -> tuple[object, ...]:
     return (location.format, location.uri, location.schema, location.table, location.slices, location.without)
 
 
-def _is_unchanged(source: SourceSnapshot, pins: tuple[Pin, ...]) -> bool:
+def _is_unchanged(source: SourceSnapshot, pins: tuple[Pin, ...], root: Path) -> bool:
     """Whether files and foreign tables are what the draft read; slices are compared by the runs that wrote them."""
     if not pins and not source.slices:
         return False
-    return all(_is_same_data(pin, source) for pin in pins)
+    return all(_is_same_data(pin, source, root) for pin in pins)
 
 
-def _is_same_data(pin: Pin, source: SourceSnapshot) -> bool:
+def _is_same_data(pin: Pin, source: SourceSnapshot, root: Path) -> bool:
     match pin:
         case TablePin():
-            return bool(source.slices) or not format_named(pin.version.format).has_changed(pin)
+            if source.slices:
+                return True
+            location = next((place for place in source.resolution.locations if place.label == pin.uri), None)
+            return location is not None and not format_named(location.format).has_changed(pin, location, root)
         case FilesPin():
             return bool(source.slices) or frozenset(list_files(pin.uri)) == frozenset(pin.files)
         case LandedPin(files=()):

@@ -15,6 +15,7 @@ from daybook.io.registry import format_named
 from daybook.model.calendar import Period
 from daybook.model.datasource import CatalogStrategy
 from daybook.model.definition import DatasetVersion
+from daybook.model.formats import FORMATS
 from daybook.model.parameter import given_values, read_value
 from daybook.model.project import Project
 from daybook.model.types import value_text
@@ -178,6 +179,8 @@ class Freshness:
             if location.is_database:
                 if not self._asks_databases:
                     unknown.append(f"{label}: the database was not asked")
+                elif FORMATS[location.format].keeps_versions:
+                    yield from self._file_changes(label, location, pins)
                 elif column is None:
                     yield f"{label}: a database is read again by every build"
                 else:
@@ -218,9 +221,9 @@ class Freshness:
     def _file_changes(self, label: str, location: Location, pins: tuple[Pin, ...]) -> Iterator[str]:
         for pin in pins:
             match pin:
-                case TablePin(uri=uri) if uri == location.uri:
-                    if format_named(location.format).has_changed(pin):
-                        yield f"{label}: the table {Path(uri).name} has new data"
+                case TablePin(uri=uri) if uri == location.label:
+                    if format_named(location.format).has_changed(pin, location, self._root):
+                        yield f"{label}: the table {location.table or Path(uri).name} has new data"
                     return
                 case FilesPin(uri=uri) if uri == location.uri:
                     yield from self._listing_changes(label, location, {file.path: (file, None) for file in pin.files})

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyarrow import fs
 
 from daybook.errors import DaybookError
+from daybook.io.data_files import TableFiles
 from daybook.io.filesystem import FileStat, arrow_path, join_uri, local_path
 from daybook.io.landing.request import LandingRequest, TextFile
 from daybook.io.landing.rows import RowSource
@@ -44,6 +45,7 @@ class ReadRequest:
     locations: tuple[PinnedLocation, ...]
     version: DatasetVersion
     slices: frozenset[str] | None
+    workspace: Path = Path()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,10 @@ class Format(ABC):
         """The rows of formats that are read where they lie."""
         raise NotImplementedError(f"{self.name} is landed")
 
+    def table_files(self, location: PinnedLocation, request: ReadRequest) -> TableFiles:
+        """The same as files, for readers without Spark."""
+        raise NotImplementedError(f"{self.name} is landed")
+
     def file_rows(self, file: TextFile, version: DatasetVersion) -> RowSource:
         """The rows of one file of a format that is landed."""
         raise NotImplementedError(f"{self.name} has no files to land")
@@ -148,15 +154,15 @@ class Format(ABC):
         """Whether runs appended to one of the slices of a table of a database, so that carried ids may repeat."""
         return False
 
-    def has_changed(self, pin: TablePin) -> bool:
+    def has_changed(self, pin: TablePin, location: Location, workspace: Path) -> bool:
         """Whether rows of a pinned table were added or removed since; asks no data."""
         raise NotImplementedError(f"tables of {self.name} have no versions")
 
-    def newest_version(self, uri: str, known: TableVersion) -> TableVersion:
+    def newest_version(self, location: Location, known: TableVersion, workspace: Path) -> TableVersion:
         """The version of a table now, which is not older than a known one; of formats that keep versions."""
         return known
 
-    def verify_pin(self, pin: TablePin) -> None:
+    def verify_pin(self, pin: TablePin, location: Location, workspace: Path) -> None:
         """IO_008 when a pinned table is not what it was."""
         raise NotImplementedError(f"{self.name} keeps no versions")
 
@@ -164,15 +170,19 @@ class Format(ABC):
         """Of the rows a commit wrote, for formats that do not take it while they write (`takes_fingerprint`)."""
         raise NotImplementedError(f"{self.name} takes the fingerprint while it writes")
 
-    def hold_version(self, uri: str, version: TableVersion, holder: VersionHolder) -> None:
+    def hold_version(self, location: Location, version: TableVersion, holder: VersionHolder, workspace: Path) -> None:
         """Record beside a table that a version of it is needed, so that no vacuum removes it; may be called twice."""
         return
 
-    def release_version(self, uri: str, version: TableVersion, holder: VersionHolder) -> None:
+    def release_version(
+        self, location: Location, version: TableVersion, holder: VersionHolder, workspace: Path
+    ) -> None:
         """The version is not needed any more; harmless when nothing was noted."""
         return
 
-    def versions_held_by(self, uri: str, store: str) -> tuple[tuple[TableVersion, VersionHolder], ...]:
+    def versions_held_by(
+        self, location: Location, store: str, workspace: Path
+    ) -> tuple[tuple[TableVersion, VersionHolder], ...]:
         """What a store noted beside a table that it needs."""
         return ()
 

@@ -236,11 +236,13 @@ class ReadSource:
     sizes: tuple[int, ...] = ()
     # How many warnings the dataset accepts.
     accepted: int = 0
+    locations: tuple[Location, ...] = ()
+    workspace: Path = Path()
 
     def verify_pins(self) -> None:
         """IO_008 when an input changed since it was read; to be called before a commit."""
         for pin in self.pins:
-            verify_pin(pin)
+            verify_pin(pin, self.locations, self.workspace)
 
 
 def read_source(
@@ -260,7 +262,8 @@ def read_source(
         parts += [_with_slices(part, request.locations[0]) for part in _read_group(spark, request, pins)]
     if not parts:
         parts.append(_empty_part(spark, dataset_version))
-    source = _without_accepted(_union_parts(parts, resolution), dataset_version.dataset)
+    united = replace(_union_parts(parts, resolution), locations=resolution.locations, workspace=workspace)
+    source = _without_accepted(united, dataset_version.dataset)
     is_direct = any(not format_named(location.format).is_landed for location in resolution.locations)
     if not is_direct or not is_asked_for(dataset_version.dataset):
         return source
@@ -311,7 +314,9 @@ def _read_group(spark: "SparkSession", landing_request: LandingRequest, pins: li
             alike = direct.setdefault((location.format, location.null_period), [])
             alike.append(PinnedLocation(location, take_pin(pins, location)))
     for (name, null_period), locations in direct.items():
-        request = ReadRequest(tuple(locations), landing_request.version, landing_request.slices)
+        request = ReadRequest(
+            tuple(locations), landing_request.version, landing_request.slices, landing_request.workspace
+        )
         for part in format_named(name).read(spark, request):
             yield _with_null_period(part, null_period)
     if landed:
@@ -343,7 +348,7 @@ def _with_slices(part: ReadPart, location: Location) -> ReadPart:
 
 def take_pin(pins: list[Pin] | None, location: Location) -> Pin | None:
     """The pin of a replay for this location."""
-    return _take_first(pins, location, lambda pin: not isinstance(pin, LandedPin) and pin.uri == location.uri)
+    return _take_first(pins, location, lambda pin: not isinstance(pin, LandedPin) and pin.uri == location.label)
 
 
 def take_landed_pin(pins: list[Pin] | None, location: Location) -> LandedPin | None:
@@ -361,11 +366,12 @@ def _take_first(pins: list[Pin] | None, location: Location, is_wanted: Callable[
     raise DaybookError("IO_009", location=location.uri or location.table, reason="the snapshot has no pin for it")
 
 
-def verify_pin(pin: Pin) -> None:
-    """IO_008 when the source is not what it was."""
+def verify_pin(pin: Pin, locations: Sequence[Location], workspace: Path) -> None:
+    """IO_008 when the source, which is at one of the locations, is not what it was."""
     match pin:
         case TablePin():
-            format_named(pin.version.format).verify_pin(pin)
+            location = next(location for location in locations if location.label == pin.uri)
+            format_named(pin.version.format).verify_pin(pin, location, workspace)
         case FilesPin():
             verify_files(pin)
         case LandedPin():

@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 from daybook.engine.context import ORDINAL_COLUMN
 from daybook.io.bindings import Binding, needed_slices
 from daybook.io.column_types import arrow_type
+from daybook.io.data_files import DataFile, TableFiles
 from daybook.io.filesystem import arrow_path, relative_to, spark_uri
-from daybook.io.formats.delta.table import find_delta
-from daybook.io.formats.parquet.format import DataFile, find_parquet
+from daybook.io.format import PinnedLocation, ReadRequest
 from daybook.io.landing.area import LandingArea, PublishedLanding, identity_columns
 from daybook.io.landing.request import LandingRequest
 from daybook.io.location_checks import refuse_repeated_locations
-from daybook.io.pins import FilesPin, LandedPin, Pin, TablePin
+from daybook.io.pins import LandedPin, Pin
 from daybook.io.read_source import (
     has_appended_slices,
     land_without_session,
@@ -108,7 +108,8 @@ def read_source_rows(
         landed = [location for location in request.locations if format_named(location.format).is_landed]
         for location in request.locations:
             if location not in landed:
-                part, repeats = _stored_part(location, version, slices, pins)
+                read_request = ReadRequest((), version, slices, workspace)
+                part, repeats = _stored_part(PinnedLocation(location, take_pin(pins, location)), read_request)
                 parts.append(_with_slices(part, request.locations[0]))
                 may_repeat_ids = may_repeat_ids or repeats
         if landed:
@@ -158,23 +159,15 @@ def _part_of_landing(request: LandingRequest, landed: PublishedLanding) -> Sourc
     return SourcePart(tuple(column.name for column in columns), identity, batches, landed.rows)
 
 
-def _stored_part(
-    location: Location, version: DatasetVersion, slices: frozenset[str] | None, pins: list[Pin] | None
-) -> tuple[SourcePart, bool]:
+def _stored_part(pinned_location: PinnedLocation, request: ReadRequest) -> tuple[SourcePart, bool]:
     """The files of a location that are read where they lie."""
-    pin = take_pin(pins, location)
-    if location.format == "delta":
-        table = find_delta(location, version, slices, pin if isinstance(pin, TablePin) else None)
-        part = _part_of_files(table.files, table.bindings.all, table.partitions, table.root)
-        return _with_period(part, location), table.may_repeat_ids
-    folder = find_parquet(location, version, slices, pin if isinstance(pin, FilesPin) else None)
-    part = _part_of_files(folder.files, folder.bindings, folder.partitions, folder.root)
-    return _with_period(part, location), folder.may_repeat_ids
+    location = pinned_location.location
+    table = format_named(location.format).table_files(pinned_location, request)
+    return _with_period(_part_of_files(table), location), table.may_repeat_ids
 
 
-def _part_of_files(
-    files: Sequence[DataFile], bindings: Sequence[Binding], partitions: frozenset[str], root: str
-) -> SourcePart:
+def _part_of_files(table: TableFiles) -> SourcePart:
+    files, bindings, partitions, root = table.files, table.bindings, table.partitions, table.root
     places = _places([file.path for file in files], root)
 
     def batches() -> Iterator[Iterator[SourceRow]]:

@@ -169,7 +169,7 @@ def locate_pinned(pin: RegisteredDataPin, table: MainTable, around: LocationCont
         return Location(pin.version.format, uri=pin.uri, version=pin.version)
     datasource = usable_datasource(table.location.datasource_id, around.definitions)
     live = table_location(datasource, table.location.table, table.location.schema_name, around.root)
-    return replace(live, uri=pin.uri, version=pin.version)
+    return replace(live, uri=None if live.is_database else pin.uri, version=pin.version)
 
 
 def _locate_table(
@@ -234,7 +234,7 @@ def _resolve_table(
         case ByPin(pin) if _has_table_per_period(table.location):
             located = locate_declared(table.location, table.name, period, around)
             return Resolution(
-                tuple(replace(located_table, version=pin.at(located_table.uri or "")) for located_table in located),
+                tuple(replace(located_table, version=pin.at(located_table.label)) for located_table in located),
                 (period.identifier,),
             )
         case ByPin(pin):

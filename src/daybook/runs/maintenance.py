@@ -14,6 +14,7 @@ from typing import Any, Literal
 from pyarrow import fs
 
 from daybook.definitions.loading import LoadedWorkspace
+from daybook.definitions.value import Definitions
 from daybook.engine.java.launch import GIGABYTE, find_java, memory_bytes, usable_cores
 from daybook.engine.java.spark_version import require_spark
 from daybook.errors import DaybookError
@@ -30,8 +31,11 @@ from daybook.io.pins import LandedPin, Pin, TablePin, pin_from_json
 from daybook.io.registry import format_named
 from daybook.io.target import Target
 from daybook.model.datasource import DataSource
+from daybook.model.formats import FORMATS
 from daybook.model.settings import RetentionSettings
+from daybook.resolve.location import Location
 from daybook.resolve.paths import is_remote
+from daybook.resolve.resolution import LocationContext, locate_pinned
 from daybook.runs.attempt.prepare import restore_run
 from daybook.runs.environment import RunEnvironment, SessionProvider, remove_folder, state_folder
 from daybook.runs.snapshot import snapshot_from_json
@@ -151,7 +155,8 @@ def examine_locations(workspace: LoadedWorkspace) -> Iterator[DoctorFinding]:
     """Where the workspace was before, and whether the files of tables that runs wrote and registered are there."""
     with open_store(workspace.settings.store, root=workspace.root) as store, store.read() as transaction:
         before = store.moved_from
-        places = {each.pin.uri for each in transaction.retention.kept_versions()}
+        pins = [each.pin for each in transaction.retention.kept_versions()]
+        places = {pin.uri for pin in pins if not FORMATS[pin.version.format].is_database}
         places |= {each.destination for each in transaction.slices.all() if each.destination.startswith("/")}
     if before is not None:
         detail = f"it was in {before}; the next run reports this and continues in the new folder"
@@ -319,6 +324,8 @@ def collect_garbage(
         runs = transaction.retention.expired_runs(now - parse_duration(retention.runs))
         versions = transaction.retention.expired_versions(retention.versions)
         registered = transaction.retention.kept_versions(versions)
+        definitions = transaction.stored_definitions()
+        held, released = (tuple(_locate(each, definitions, environment)) for each in (registered, versions))
         read = transaction.retention.inputs_read()
         tables = transaction.retention.versioned_tables()
         known = frozenset(transaction.retention.run_tokens())
@@ -329,11 +336,11 @@ def collect_garbage(
     kept = [pin for run_id, details in read.items() if run_id not in forgotten for pin in _pins_from_details(details)]
     landings = _unused_landings(environment, kept, known - forgotten)
     if not is_dry_run:
-        _hold_versions(environment, registered, versions)
+        _hold_versions(environment, held, released)
     # Whatever the clock has done since: no file that a live run wrote is older than the run.
     oldest_staging = min([now - _MINIMUM_FILE_AGE, *(run.created_at for run in live_runs(environment.store))])
     files: list[FileStat] = []
-    released = [_holder(environment, each) for each in versions]
+    holders = [_holder(environment, each) for each in versions]
 
     def is_same(one: str, other: str) -> bool:
         return uri_identity(one, environment.root) == uri_identity(other, environment.root)
@@ -342,7 +349,7 @@ def collect_garbage(
         keep = {each.pin.version.token for each in registered if is_same(each.pin.uri, table)}
         keep |= {pin.version.token for pin in kept if isinstance(pin, TablePin) and is_same(pin.uri, table)}
         before = int(oldest_staging.timestamp() * 1_000_000_000)
-        request = VacuumRequest(table, keep, retention.versions, before, is_dry_run, released)
+        request = VacuumRequest(table, keep, retention.versions, before, is_dry_run, holders)
         files += format_named(format_).vacuum(request)
     if not is_dry_run:
         for folder in landings:
@@ -355,21 +362,41 @@ def collect_garbage(
     return CollectedGarbage(tuple(forgotten), versions, landings, tuple(file.path for file in files), size)
 
 
+@dataclass(frozen=True, slots=True)
+class _LocatedVersion:
+    """A registered version and the table that it stays readable in."""
+
+    registered: RegisteredVersion
+    location: Location
+
+
+def _locate(
+    registered: Iterable[RegisteredVersion], definitions: Definitions, environment: RunEnvironment
+) -> Iterator[_LocatedVersion]:
+    """Without those in tables whose data source is gone: no one can say where they are."""
+    around = LocationContext(definitions, environment.root, (), None)
+    for each in registered:
+        pin = each.pin
+        if not FORMATS[pin.version.format].is_database:
+            yield _LocatedVersion(each, Location(pin.version.format, uri=pin.uri, version=pin.version))
+            continue
+        with suppress(DaybookError):
+            dataset = definitions.dataset(each.dataset_id, each.version)
+            if dataset is not None:
+                yield _LocatedVersion(each, locate_pinned(pin, dataset.dataset.main_table, around))
+
+
 def _hold_versions(
-    environment: RunEnvironment, kept: Iterable[RegisteredVersion], expired: Iterable[RegisteredVersion]
+    environment: RunEnvironment, kept: Iterable[_LocatedVersion], expired: Iterable[_LocatedVersion]
 ) -> None:
     """Note beside the tables what this store needs of them, for those who vacuum them from elsewhere."""
-    for each in kept:
+    for each, is_kept in (*((each, True) for each in kept), *((each, False) for each in expired)):
+        format_ = format_named(each.location.format)
+        note = format_.hold_version if is_kept else format_.release_version
         # A table that cannot be reached is not vacuumed.
-        with suppress(OSError):
-            format_named(each.pin.version.format).hold_version(
-                each.pin.uri, each.pin.version, _holder(environment, each)
-            )
-    for each in expired:
-        with suppress(OSError):
-            format_named(each.pin.version.format).release_version(
-                each.pin.uri, each.pin.version, _holder(environment, each)
-            )
+        with suppress(OSError, DaybookError, *format_.storage_errors):
+            holder = _holder(environment, each.registered)
+            note(each.location, each.registered.pin.version, holder, environment.root)
 
 
 def _holder(environment: RunEnvironment, version: RegisteredVersion) -> VersionHolder:

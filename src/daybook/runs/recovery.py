@@ -238,9 +238,8 @@ def _register_versions(
     environment: RunEnvironment, transaction: Transaction, target: Target
 ) -> Iterator[tuple[str, int]]:
     """Versions that were registered since get their numbers and their data back."""
-    if target.location.uri is None:
-        return
-    held = format_named(target.format).versions_held_by(target.location.uri, environment.store.identity)
+    store, root = environment.store.identity, environment.root
+    held = format_named(target.format).versions_held_by(target.location, store, root)
     for version, holder in sorted(held, key=lambda holding: (holding[1].dataset_id, holding[1].dataset_version)):
         dataset_id = holder.dataset_id
         versions = transaction.definitions.versions("dataset", dataset_id)
@@ -248,6 +247,6 @@ def _register_versions(
             continue
         model = decode_definition("dataset", transaction.definitions.get("dataset", dataset_id).body)
         if isinstance(model, Dataset):
-            pin = RegisteredDataPin(target.location.uri, version)
+            pin = RegisteredDataPin(target.label, version)
             registration = Registration(target.owner.project_id, f"recovered-{holder.key}", target.operation_seq, pin)
             yield dataset_id, transaction.definitions.register(model, registration, now=environment.clock())

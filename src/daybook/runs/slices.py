@@ -204,11 +204,12 @@ def drop_slice(
         transaction.slices.drop(table, dropped)
         registered = tuple(_register_without_slice(environment, transaction, entry, planned, commit, drop_id))
         pins = {dataset: transaction.definitions.pin(dataset.dataset_id, dataset.version) for dataset in registered}
+    location = planned.target.location
     notices = [
         notice
         for dataset, pin in pins.items()
         if pin is not None
-        for notice in hold_version(environment.store, dataset, pin, destination=entry.table)
+        for notice in hold_version(environment.store, dataset, pin, location, environment.root, destination=entry.table)
     ]
     datasets = tuple((dataset.dataset_id, dataset.version) for dataset in registered)
     return SliceDrop(entry, commit.rows, datasets, tuple(notices))
@@ -278,7 +279,7 @@ def _register_without_slice(
 ) -> Iterator[RegisteredDataset]:
     transaction.definitions.lock()
     pin = data_pin(planned, commit)
-    pin = newest_pin(pin) if pin is not None else None
+    pin = newest_pin(pin, planned.target.location, environment.root) if pin is not None else None
     project_id = planned.target.owner.project_id
     for number, dataset_id in enumerate(entry.datasets):
         stored = transaction.definitions.get("dataset", dataset_id)

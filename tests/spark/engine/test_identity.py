@@ -10,7 +10,8 @@ import pytest
 
 from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame
 from daybook.io.bindings import Binding
-from daybook.io.formats.parquet.format import DataFile, scan_parquet
+from daybook.io.data_files import DataFile
+from daybook.io.formats.parquet.format import scan_parquet
 from daybook.model.types import STRING
 from daybook.plan.loads import INPUT_KEY
 from tests.spark.engine.executed import World, budget, customer, order, source

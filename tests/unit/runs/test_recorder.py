@@ -13,6 +13,7 @@ from daybook.io.formats.delta.format import held_versions
 from daybook.io.writer import Commit, StagedOutput
 from daybook.model.dataset import Dataset, PathLocation, TableLocation
 from daybook.model.definition import RegisteredDataPin, TableVersion
+from daybook.resolve.location import Location
 from daybook.runs.attempt.lease import LeaseKeeper
 from daybook.runs.attempt.recorder import RunRecorder, data_pin, hold_version, registered_dataset
 from daybook.runs.attempt.request import RunRequest
@@ -122,16 +123,17 @@ def test_a_version_that_cannot_be_noted_beside_its_table_is_told(tmp_path: Path)
     (table / "_delta_log").mkdir(parents=True)
     pin = RegisteredDataPin(str(table), TableVersion("delta", "7"))
     dataset = registered(tmp_path, to_table())
+    location = Location("delta", uri=str(table))
     with open_store("sqlite:///store.db", root=tmp_path) as store:
         with store.write() as transaction:
             now = datetime.datetime(2026, 2, 1, tzinfo=datetime.UTC)
             version = transaction.definitions.register(dataset, Registration("p", "r", 1, pin), now=now)
         made = RegisteredDataset(dataset.id, version, ())
-        assert list(hold_version(store, made, pin, destination="lake.net")) == []
+        assert list(hold_version(store, made, pin, location, tmp_path, destination="lake.net")) == []
         assert held_versions(str(table)) == {7}
         shutil.rmtree(table / "_daybook")
         (table / "_daybook").write_text("somebody else's")
-        (told,) = hold_version(store, made, pin, destination="lake.net")
+        (told,) = hold_version(store, made, pin, location, tmp_path, destination="lake.net")
     assert (told.code, "lake.net" in told.message) == ("RUN_042", True)
 
 

@@ -11,6 +11,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from daybook.io.registry import format_named
 from daybook.model.definition import RegisteredDataPin, TableVersion
+from daybook.resolve.location import Location
 from daybook.runs.attempt.recorder import newest_pin
 from daybook.runs.lifecycle.registration import register_output
 from daybook.store.records import Registration
@@ -61,7 +62,7 @@ def test_in_every_order_the_latest_version_holds_all_slices_that_are_registered(
                     committed[period] = commit(uri, period)
                     continue
                 with environment.store.write() as transaction:
-                    pin = newest_pin(RegisteredDataPin(uri, committed[period]))
+                    pin = newest_pin(RegisteredDataPin(uri, committed[period]), Location("delta", uri=uri), tmp_path)
                     registration = Registration("p", f"{number}-{period}", 1, pin)
                     register_output(transaction, dataset, registration, now=NOW)
                 registered.add(period)
@@ -74,10 +75,10 @@ def test_in_every_order_the_latest_version_holds_all_slices_that_are_registered(
 
 def test_a_table_that_is_gone_keeps_the_version_that_was_committed(tmp_path: Path) -> None:
     known = TableVersion("delta", "4")
-    assert format_named("delta").newest_version(f"{tmp_path}/none", known) == known
+    assert format_named("delta").newest_version(Location("delta", uri=f"{tmp_path}/none"), known, tmp_path) == known
 
 
 def test_an_older_reading_of_a_table_never_takes_a_version_back(tmp_path: Path) -> None:
     commit(f"{tmp_path}/t", "2026-01")
     known = TableVersion("delta", "4")
-    assert format_named("delta").newest_version(f"{tmp_path}/t", known) == known
+    assert format_named("delta").newest_version(Location("delta", uri=f"{tmp_path}/t"), known, tmp_path) == known

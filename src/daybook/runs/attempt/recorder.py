@@ -3,6 +3,7 @@
 import datetime
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, assert_never
 
 from daybook.engine.counters import GroupCounts
@@ -19,6 +20,7 @@ from daybook.model.operation import LocationDestination, TableDestination
 from daybook.model.serialization import encode_definition
 from daybook.plan.registration import registered_dataset as plan_registration
 from daybook.resolve.calendars.periods import calendar_for
+from daybook.resolve.location import Location
 from daybook.resolve.paths import fill_table_name, names_one_period
 from daybook.runs.attempt.lease import LeaseKeeper
 from daybook.runs.attempt.prepare import PreparedRun
@@ -58,18 +60,21 @@ def data_pin(planned: PlannedOutput, commit: Commit) -> RegisteredDataPin | None
     """A registered version stays readable where the format keeps versions; elsewhere it follows the live data."""
     if commit.version is None:
         return None
-    return RegisteredDataPin(planned.target.location.file_uri, commit.version)
+    return RegisteredDataPin(planned.target.label, commit.version)
 
 
-def newest_pin(pin: RegisteredDataPin) -> RegisteredDataPin:
+def newest_pin(pin: RegisteredDataPin, location: Location, workspace: Path) -> RegisteredDataPin:
     """The table as it is now: it holds the commit, and those of other runs that registered before this one."""
-    return replace(pin, version=format_named(pin.version.format).newest_version(pin.uri, pin.version))
+    version = format_named(location.format).newest_version(location, pin.version, workspace)
+    return replace(pin, version=version)
 
 
 def hold_version(
     store: MetadataStore,
     registered: RegisteredDataset,
     pin: RegisteredDataPin,
+    location: Location,
+    workspace: Path,
     *,
     destination: str,
     seq: int | None = None,
@@ -77,7 +82,7 @@ def hold_version(
     """Note beside the table that the registered version is needed; `daybook gc` does it again where it fails."""
     holder = VersionHolder(store.identity, registered.dataset_id, registered.version)
     try:
-        format_named(pin.version.format).hold_version(pin.uri, pin.version, holder)
+        format_named(location.format).hold_version(location, pin.version, holder, workspace)
     except Exception as failure:
         # The run has recorded its output; nothing that is noted beside the table may change that.
         reason = getattr(failure, "strerror", None) or str(failure)
@@ -230,7 +235,9 @@ class RunRecorder:
         self.completed = completed
         if registered is not None and pin is not None:
             seq = planned.step.seq
-            notices += tuple(hold_version(self._store, registered, pin, destination=planned.label, seq=seq))
+            location, root = planned.target.location, planned.target.workspace
+            held = hold_version(self._store, registered, pin, location, root, destination=planned.label, seq=seq)
+            notices += tuple(held)
         return output, notices
 
     def complete(self) -> CompletedRun:
@@ -352,7 +359,7 @@ class RunRecorder:
         # Runs of other periods commit to the table at any time, and register in any order.
         transaction.definitions.lock()
         pin = data_pin(planned, commit)
-        pin = newest_pin(pin) if pin is not None else None
+        pin = newest_pin(pin, planned.target.location, planned.target.workspace) if pin is not None else None
         registration = Registration(lease.project_id, lease.run_id, planned.step.seq, pin)
         return register_output(transaction, dataset, registration, now=transaction.now(), plans=self._plans)
 

@@ -4,18 +4,22 @@ import json
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 from pyarrow import fs
 
+from daybook.io.data_files import TableFiles
 from daybook.io.filesystem import FileStat, arrow_path, join_uri, list_files
-from daybook.io.format import Format, Leftover, ReadRequest, VacuumRequest, VersionHolder, list_folder
+from daybook.io.format import Format, Leftover, PinnedLocation, ReadRequest, VacuumRequest, VersionHolder, list_folder
 from daybook.io.formats.delta.log import newest_after, table_uri
 from daybook.io.formats.delta.table import (
+    DeltaFiles,
     committed_rows,
     data_files,
+    find_delta,
     has_data_commits_since,
     has_table,
     numbered_version,
@@ -145,34 +149,41 @@ class DeltaFormat(FolderFormat):
 
     def read(self, spark: "SparkSession", request: ReadRequest) -> Iterator[ReadPart]:
         for pinned_location in request.locations:
-            pin = pinned_location.pin if isinstance(pinned_location.pin, TablePin) else None
-            part = read_delta(spark, pinned_location.location, request.version, request.slices, pin)
+            part = read_delta(spark, _find(pinned_location, request), pinned_location.location)
             yield part.with_period(pinned_location.location)
+
+    def table_files(self, location: PinnedLocation, request: ReadRequest) -> TableFiles:
+        table = _find(location, request)
+        return TableFiles(table.files, table.bindings.all, table.partitions, table.root, table.may_repeat_ids)
 
     def committed_rows(self, target: FileTarget, commit: Commit) -> StoredRows:
         return committed_rows(target, commit)
 
-    def has_changed(self, pin: TablePin) -> bool:
+    def has_changed(self, pin: TablePin, location: Location, workspace: Path) -> bool:
         return has_data_commits_since(pin)
 
-    def newest_version(self, uri: str, known: TableVersion) -> TableVersion:
+    def newest_version(self, location: Location, known: TableVersion, workspace: Path) -> TableVersion:
         before = version_number(known)
-        return known if before is None else numbered_version(newest_after(uri, before))
+        return known if before is None else numbered_version(newest_after(location.file_uri, before))
 
-    def verify_pin(self, pin: TablePin) -> None:
+    def verify_pin(self, pin: TablePin, location: Location, workspace: Path) -> None:
         verify_table(pin)
 
     def fingerprint(self, spark: "SparkSession", target: FileTarget, commit: Commit) -> str:
         return self.writer.fingerprint(spark, target, commit)
 
-    def hold_version(self, uri: str, version: TableVersion, holder: VersionHolder) -> None:
-        hold_version(uri, version, holder)
+    def hold_version(self, location: Location, version: TableVersion, holder: VersionHolder, workspace: Path) -> None:
+        hold_version(location.file_uri, version, holder)
 
-    def release_version(self, uri: str, version: TableVersion, holder: VersionHolder) -> None:
-        release_version(uri, version, holder)
+    def release_version(
+        self, location: Location, version: TableVersion, holder: VersionHolder, workspace: Path
+    ) -> None:
+        release_version(location.file_uri, version, holder)
 
-    def versions_held_by(self, uri: str, store: str) -> tuple[tuple[TableVersion, VersionHolder], ...]:
-        return versions_held_by(uri, store)
+    def versions_held_by(
+        self, location: Location, store: str, workspace: Path
+    ) -> tuple[tuple[TableVersion, VersionHolder], ...]:
+        return versions_held_by(location.file_uri, store)
 
     def vacuum(self, request: VacuumRequest) -> tuple[FileStat, ...]:
         return vacuum_table(request)
@@ -182,6 +193,11 @@ class DeltaFormat(FolderFormat):
 
     def leftovers_in_folder(self, folder: str) -> Iterator[Leftover]:
         return staged_leftovers(folder)
+
+
+def _find(pinned_location: PinnedLocation, request: ReadRequest) -> DeltaFiles:
+    pin = pinned_location.pin if isinstance(pinned_location.pin, TablePin) else None
+    return find_delta(pinned_location.location, request.version, request.slices, pin)
 
 
 FORMAT: Format = DeltaFormat()

@@ -29,6 +29,7 @@ from daybook.io.bindings import (
     is_slice_needed,
     missing_column_errors,
 )
+from daybook.io.data_files import DataFile
 from daybook.io.filesystem import (
     arrow_path,
     is_uri,
@@ -39,7 +40,7 @@ from daybook.io.filesystem import (
     translate_read_errors,
 )
 from daybook.io.formats.delta.log import TABLE_TRANSACTION, is_appended_since, read_entry, slice_transaction, table_uri
-from daybook.io.formats.parquet.format import DataFile, known_periods, scan_parquet, type_errors
+from daybook.io.formats.parquet.format import known_periods, scan_parquet, type_errors
 from daybook.io.pins import ReadPart, TablePin
 from daybook.io.stored_rows import ParquetPart, StoredRows, parquet_rows
 from daybook.io.target import FileTarget, parse_staged_name
@@ -155,14 +156,7 @@ def find_delta(
     return DeltaFiles(tuple(files), bindings, partitions, location.root or uri, read_pin, may_repeat_ids)
 
 
-def read_delta(
-    spark: "SparkSession",
-    location: Location,
-    version: DatasetVersion,
-    slices: frozenset[str] | None,
-    pin: TablePin | None,
-) -> ReadPart:
-    table = find_delta(location, version, slices, pin)
+def read_delta(spark: "SparkSession", table: DeltaFiles, location: Location) -> ReadPart:
     rows = scan_parquet(spark, table.files, table.bindings.all, table.partitions, table.root)
     sizes = tuple(file.size for file in table.files)
     notices = extra_column_notices(table.bindings.extra, location.file_uri)

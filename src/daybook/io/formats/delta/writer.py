@@ -16,6 +16,7 @@ from deltalake.transaction import AddAction, RemoveAction, create_table_with_add
 from daybook.errors import DaybookError
 from daybook.io.bindings import Binding, checked_options
 from daybook.io.column_types import arrow_type
+from daybook.io.data_files import DataFile
 from daybook.io.filesystem import arrow_path, join_uri, list_files, local_path, partition_folder
 from daybook.io.formats.delta.log import (
     INFO_KEY,
@@ -29,7 +30,7 @@ from daybook.io.formats.delta.log import (
     written_slices,
 )
 from daybook.io.formats.delta.table import numbered_version, open_table, refuse_unknown_features
-from daybook.io.formats.parquet.format import DataFile, scan_parquet
+from daybook.io.formats.parquet.format import scan_parquet
 from daybook.io.target import STAGED_PREFIX, FileTarget, OutputColumn, WrittenSlice
 from daybook.io.writer import (
     CheckedTarget,

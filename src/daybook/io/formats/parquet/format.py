@@ -6,7 +6,7 @@ They become one DataFrame with partition values and the position of each row in 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,7 @@ from daybook.io.bindings import (
     missing_column_errors,
 )
 from daybook.io.column_types import arrow_type, partition_value_errors, spark_data_type, stored_type_fits
+from daybook.io.data_files import DataFile, TableFiles
 from daybook.io.filesystem import (
     FileStat,
     arrow_path,
@@ -45,7 +46,7 @@ from daybook.io.filesystem import (
     relative_to,
     spark_uri,
 )
-from daybook.io.format import Format, ReadRequest
+from daybook.io.format import Format, PinnedLocation, ReadRequest
 from daybook.io.formats.files.format import FilePart, FileWriter, FolderFormat
 from daybook.io.formats.files.manifest import read_manifest
 from daybook.io.pins import FilesPin, ReadPart
@@ -65,23 +66,6 @@ _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./=-]*")
 _FILE_COLUMN = "__file"
 _PARTITION_FILE_COLUMN = "__partition_file"
 _PATH_SQL = "_metadata.file_path"
-
-
-@dataclass(frozen=True, slots=True)
-class DataFile:
-    """A Parquet file by its absolute path or URI, with the partition values of its rows as text."""
-
-    path: str
-    partitions: Mapping[str, str | None] = field(default_factory=dict)
-    size: int = 0
-    # What all rows have in the column `_period`, where the file's statistics prove it.
-    only_period: str | None = None
-
-    def period(self, column: str) -> str | None:
-        """The period of all rows in a column, if it is known."""
-        if column in self.partitions:
-            return self.partitions[column]
-        return self.only_period if column == "_period" else None
 
 
 def known_periods(files: Iterable[DataFile], carried: frozenset[str]) -> frozenset[str] | None:
@@ -435,11 +419,16 @@ class ParquetFormat(FolderFormat):
         return parquet_rows(target.columns, [ParquetPart(part.path, part.constants) for part in parts], target.label)
 
     def read(self, spark: "SparkSession", request: ReadRequest) -> Iterator[ReadPart]:
-        parquet_files = []
-        for pinned_location in request.locations:
-            pin = pinned_location.pin if isinstance(pinned_location.pin, FilesPin) else None
-            parquet_files.append(find_parquet(pinned_location.location, request.version, request.slices, pin))
-        return read_parquet(spark, parquet_files)
+        return read_parquet(spark, [_find(pinned, request) for pinned in request.locations])
+
+    def table_files(self, location: PinnedLocation, request: ReadRequest) -> TableFiles:
+        folder = _find(location, request)
+        return TableFiles(folder.files, folder.bindings, folder.partitions, folder.root, folder.may_repeat_ids)
+
+
+def _find(pinned_location: PinnedLocation, request: ReadRequest) -> ParquetFiles:
+    pin = pinned_location.pin if isinstance(pinned_location.pin, FilesPin) else None
+    return find_parquet(pinned_location.location, request.version, request.slices, pin)
 
 
 FORMAT: Format = ParquetFormat()
