@@ -7,6 +7,7 @@ statements that SQLAlchemy compiled, which it keeps apart for each of them other
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 from unittest.mock import patch
@@ -16,8 +17,10 @@ from sqlalchemy.util import LRUCache
 
 from daybook.store import store
 from daybook.store.database import connection as connections
-from daybook.store.database.tables import WORKSPACE_IDENTITY, WORKSPACE_ROOT
+from daybook.store.database.log import NO_LINE, write_line
+from daybook.store.database.tables import LOG_HEAD, LOG_LINE, WORKSPACE_IDENTITY, WORKSPACE_ROOT
 from daybook.store.database.workspace_root import WorkspaceRoot
+from daybook.store.records import Actor, LogHead
 
 Upgrade = Callable[[Connection, WorkspaceRoot | None], None]
 BY_ALEMBIC: Upgrade = store.upgrade_schema
@@ -41,6 +44,9 @@ def copy_schema(connection: Connection, root: WorkspaceRoot | None = None) -> No
         connection.exec_driver_sql(statement)
     connection.exec_driver_sql("INSERT INTO alembic_version VALUES (?)", (store.LATEST_SCHEMA,))
     connection.execute(insert(WORKSPACE_IDENTITY), {"number": 1, "id": secrets.token_hex(16), "kind": "own"})
+    line, head = write_line(LogHead(0, NO_LINE), datetime.now(UTC), Actor("tests"), "begin", "copied", {})
+    connection.execute(insert(LOG_LINE), {"number": head.number, "line": line})
+    connection.execute(insert(LOG_HEAD), {"number": head.number, "digest": head.digest})
     if root is not None:
         connection.execute(insert(WORKSPACE_ROOT), {"root": root.real})
 

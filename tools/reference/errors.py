@@ -33,6 +33,7 @@ _TITLES = {
     "RUN": "Runs and Spark",
     "WEB": "The page",
     "RECOMPUTE": "The second engine",
+    "LOG": "The log",
 }
 
 

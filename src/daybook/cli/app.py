@@ -19,6 +19,7 @@ from daybook.cli import (
     demo,
     explain,
     history,
+    log,
     maintenance,
     periods,
     recompute,
@@ -258,6 +259,7 @@ add_command(
     "daybook activate close --dataset-version 3",
 )
 add_command(app, "deactivate", run.deactivate, "daybook deactivate close")
+add_command(app, "log", log.log, "daybook log", "daybook log --verify --head 9f86d081884c7d65...")
 app.add_typer(periods.app, name="periods")
 app.add_typer(maintenance.slices_app, name="slices")
 app.add_typer(maintenance.app, name="engine")

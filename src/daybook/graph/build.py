@@ -517,8 +517,9 @@ class _Build:
         )
         try:
             done: RunResult | None = None
-            for prepared in self._prepare(node, environment):
-                done = execute_run(environment, prepared)
+            with environment.store.logged_refusal("run", f"{node.project}@{node.period.identifier}"):
+                for prepared in self._prepare(node, environment):
+                    done = execute_run(environment, prepared)
             return NodeResult(node, "ran", done.run_id if done else None)
         except _RunElsewhereError:
             return None

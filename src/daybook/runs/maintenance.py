@@ -332,6 +332,9 @@ def collect_garbage(
         if not is_dry_run:
             transaction.retention.mark_expired(versions, now=now)
             transaction.retention.forget_runs(run.id for run in runs)
+            versions_removed = [f"{version.dataset_id}:{version.version}" for version in versions]
+            details = {"runs": [run.id for run in runs], "versions": versions_removed}
+            transaction.log.append("gc", f"{len(runs)} runs, {len(versions)} versions", details)
     forgotten = {run.id for run in runs}
     kept = [pin for run_id, details in read.items() if run_id not in forgotten for pin in _pins_from_details(details)]
     landings = _unused_landings(environment, kept, known - forgotten)

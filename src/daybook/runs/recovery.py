@@ -75,6 +75,7 @@ def take_over(
     with environment.store.write() as transaction:
         transaction.identity.take_over(workspace)
         transaction.actions.record(Action(environment.clock(), user, "take-over", workspace, {"reason": reason}))
+        transaction.log.append("take-over", workspace, {"reason": reason})
     return recover_commits(environment, definitions)
 
 

@@ -202,6 +202,8 @@ def drop_slice(
             stored.destination, stored.period, stored.project_id, stored.run_id, commit.rows, now, user, reason
         )
         transaction.slices.drop(table, dropped)
+        details = {"reason": reason, "rows": commit.rows, "run": stored.run_id}
+        transaction.log.append("drop", f"{entry.table}@{stored.period}", details)
         registered = tuple(_register_without_slice(environment, transaction, entry, planned, commit, drop_id))
         pins = {dataset: transaction.definitions.pin(dataset.dataset_id, dataset.version) for dataset in registered}
     location = planned.target.location

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from daybook.store.records import Actor
     from daybook.store.store import MetadataStore
 
 __all__ = ["create_empty_store", "open_store"]
 
 
-def open_store(url: str, *, root: Path, migrate: bool = False) -> "MetadataStore":
+def open_store(url: str, *, root: Path, migrate: bool = False, actor: "Actor | None" = None) -> "MetadataStore":
     """The store of a workspace at `root`.
 
     An embedded store is created and migrated as needed. A shared one is set up or migrated only with
@@ -20,7 +21,7 @@ def open_store(url: str, *, root: Path, migrate: bool = False) -> "MetadataStore
     """
     from daybook.store.store import open_store as opening
 
-    return opening(url, root=root, migrate=migrate)
+    return opening(url, root=root, migrate=migrate, actor=actor)
 
 
 def create_empty_store(folder: Path) -> "MetadataStore":

@@ -198,6 +198,72 @@ class Action:
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
+ActName = Literal[
+    "begin",
+    "apply",
+    "activate",
+    "deactivate",
+    "run",
+    "commit",
+    "retry",
+    "close",
+    "lock",
+    "reopen",
+    "drop",
+    "take-over",
+    "gc",
+    "restore",
+    "people",
+    "policy",
+    "request",
+    "approve",
+    "reject",
+    "withdraw",
+    "seal",
+]
+# How a person has proven who he is: by his personal token, or by the account of the operating system.
+Proof = Literal["token", "account"]
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who acts on the store; without a `proof` the name is only a claim."""
+
+    name: str
+    proof: Proof | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """An act as the log has it; `refused` is the code of the refusal, `digest` the SHA-256 of the line."""
+
+    number: int
+    at: datetime.datetime
+    by: str
+    proof: Proof | None
+    act: ActName
+    subject: str
+    details: Mapping[str, Any]
+    refused: str | None
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogHead:
+    """The last line of the log; whoever keeps its digest can tell later whether lines were cut off."""
+
+    number: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogProblem:
+    """Where the log was changed, and how that shows."""
+
+    number: int
+    problem: str
+
+
 @dataclass(frozen=True, slots=True)
 class RunFilter:
     project_id: str | None = None

@@ -8,11 +8,12 @@ restored keeps the id. A copy beside its original gets a new one; the old id is 
 
 import datetime
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from sqlite3 import OperationalError as SqliteOperationalError
+from typing import Any
 
 from sqlalchemy import Connection, Engine, func, insert, inspect, select, text, update
 
@@ -24,16 +25,20 @@ from daybook.store.database.connection import (
     connect_store,
     is_disk_full,
     list_backups,
+    read_clock,
     read_transaction,
     write_transaction,
 )
 from daybook.store.database.definition_rows import DefinitionRows
+from daybook.store.database.log import NO_LINE, Log
 from daybook.store.database.outcomes import Actions, CloseQueries, Outcomes, RetentionQueries
 from daybook.store.database.periods import PeriodStatuses, Slices
 from daybook.store.database.projects import Projects
 from daybook.store.database.runs import Runs
-from daybook.store.database.tables import METADATA, SCHEMA, WORKSPACE_IDENTITY, WORKSPACE_ROOT
+from daybook.store.database.tables import LOG_HEAD, METADATA, SCHEMA, WORKSPACE_IDENTITY, WORKSPACE_ROOT
 from daybook.store.database.workspace_root import WorkspaceRoot, keep_relative
+from daybook.store.process import current_user
+from daybook.store.records import ActName, Actor
 from daybook.store.stored_definitions import read_definitions
 
 
@@ -81,8 +86,13 @@ class WorkspaceIdentity:
         self._connection.execute(insert(WORKSPACE_IDENTITY).values(number=number, id=id_, kind=kind, root=root))
 
 
+# Codes by which a rule of the store refuses an act; other errors are mistakes in what was asked.
+REFUSALS = frozenset(
+    ("RUN_002", "STORE_016", "STORE_017", "STORE_018", "STORE_019", "STORE_020", "STORE_021", "STORE_031")
+)
+
 LATEST_SCHEMA = SCHEMA
-KNOWN_SCHEMAS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007")
+KNOWN_SCHEMAS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008")
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
@@ -114,8 +124,10 @@ def upgrade_schema(connection: Connection, root: WorkspaceRoot | None = None) ->
 class Transaction:
     """Everything read or written through one transaction belongs together."""
 
-    def __init__(self, connection: Connection, *, is_read_only: bool = False) -> None:
+    def __init__(self, connection: Connection, *, is_read_only: bool = False, actor: Actor | None = None) -> None:
         self._connection = connection
+        self.actor = actor or Actor(current_user())
+        self.log = Log(connection, self.actor)
         self.definitions = DefinitionRows(connection, is_read_only=is_read_only)
         self.projects = Projects(connection)
         self.runs = Runs(connection)
@@ -134,24 +146,28 @@ class Transaction:
     @contextmanager
     def savepoint(self) -> Iterator[None]:
         """A failure inside undoes only what was done inside."""
-        with self._connection.begin_nested():
-            yield
+        mark = self.log.mark()
+        try:
+            with self._connection.begin_nested():
+                yield
+        except BaseException:
+            self.log.forget_since(mark)
+            raise
 
     def now(self) -> datetime.datetime:
         """The database's clock: leases of one shared store are best measured by one clock."""
-        if self._connection.dialect.name == "postgresql":
-            time: datetime.datetime = self._connection.execute(text("SELECT clock_timestamp()")).scalar_one()
-            return time.astimezone(datetime.UTC)
-        reading = self._connection.execute(text("SELECT strftime('%Y-%m-%dT%H:%M:%f+00:00', 'now')")).scalar_one()
-        return datetime.datetime.fromisoformat(reading)
+        return read_clock(self._connection)
 
 
 class MetadataStore:
     """Open it with `daybook.store.open_store`; close it when done."""
 
-    def __init__(self, engine: Engine, address: StoreAddress, moved_from: str | None = None) -> None:
+    def __init__(
+        self, engine: Engine, address: StoreAddress, moved_from: str | None = None, actor: Actor | None = None
+    ) -> None:
         self._engine = engine
         self.address = address
+        self.actor = actor or Actor(current_user())
         # The recorded folder of the workspace, if it is not the current one.
         self.moved_from = moved_from
 
@@ -168,13 +184,27 @@ class MetadataStore:
     @contextmanager
     def read(self) -> Iterator[Transaction]:
         with read_transaction(self._engine, self.address) as connection:
-            yield Transaction(connection, is_read_only=True)
+            yield Transaction(connection, is_read_only=True, actor=self.actor)
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
         with write_transaction(self._engine, self.address) as connection:
             _refuse_other_schema(connection, self.address)
-            yield Transaction(connection)
+            transaction = Transaction(connection, actor=self.actor)
+            yield transaction
+            transaction.log.write(transaction.now)
+
+    @contextmanager
+    def logged_refusal(self, act: ActName, subject: str, details: Mapping[str, Any] | None = None) -> Iterator[None]:
+        """Log that an act was refused, in a transaction of its own, and let the error pass."""
+        try:
+            yield
+        except DaybookError as error:
+            if error.code in REFUSALS:
+                # A store that cannot be written must not hide why the act was refused.
+                with suppress(DaybookError), self.write() as transaction:
+                    transaction.log.append(act, subject, details, refused=error.code)
+            raise
 
     def settle(self, root: Path) -> None:
         """Note where the workspace lies now."""
@@ -196,7 +226,7 @@ class MetadataStore:
 _MIGRATION_LOCK = 4_021_994_217
 
 
-def open_store(url: str, *, root: Path, migrate: bool = False) -> MetadataStore:
+def open_store(url: str, *, root: Path, migrate: bool = False, actor: Actor | None = None) -> MetadataStore:
     """See `daybook.store.open_store`."""
     address = parse_address(url, root)
     if isinstance(address, EmbeddedStore):
@@ -224,7 +254,7 @@ def open_store(url: str, *, root: Path, migrate: bool = False) -> MetadataStore:
     except BaseException:
         engine.dispose()
         raise
-    return MetadataStore(engine, address, moved_from)
+    return MetadataStore(engine, address, moved_from, actor)
 
 
 def create_empty_store(folder: Path) -> MetadataStore:
@@ -236,6 +266,7 @@ def create_empty_store(folder: Path) -> MetadataStore:
         connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)"))
         connection.execute(text("INSERT INTO alembic_version VALUES (:schema)"), {"schema": LATEST_SCHEMA})
         connection.execute(insert(WORKSPACE_IDENTITY).values(number=1, id="empty", kind="own"))
+        connection.execute(insert(LOG_HEAD).values(number=0, digest=NO_LINE))
     return MetadataStore(engine, address)
 
 

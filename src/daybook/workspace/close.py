@@ -143,7 +143,9 @@ def plan_close_build(workspace: OpenedWorkspace, request: "BuildRequest") -> "Bu
         # What a draft would read is known after its files are applied; that is only tried here.
         with (
             workspace_with_store_copy(files.workspace) as copied,
-            open_run_environment(copied, workspace.session, clock=workspace.clock, user=workspace.user) as environment,
+            open_run_environment(
+                copied, workspace.session, clock=workspace.clock, actor=workspace.actor
+            ) as environment,
         ):
             return replace(plan_drafts(CheckedFiles(copied), environment, request), notices=_error_notices(files))
     with (

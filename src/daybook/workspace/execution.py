@@ -115,7 +115,8 @@ def run_project(
     with workspace.open_run_environment(listener) as environment:
         try:
             # What completed before a failure is kept.
-            completed.extend(run_periods(files, environment, checked, hears_known_notices=hears_known_notices))
+            with environment.store.logged_refusal("run", f"{checked.definition.id}@{request.period}"):
+                completed.extend(run_periods(files, environment, checked, hears_known_notices=hears_known_notices))
         except (RunFailedError, DaybookError) as failure:
             if isinstance(failure, DaybookError) and not completed:
                 raise
@@ -179,7 +180,7 @@ def dry_run_project(workspace: OpenedWorkspace, request: RunRequest) -> tuple[Dr
     checked = check_request(CheckedFiles(definitions), request)
     with (
         workspace_with_store_copy(definitions) as copied,
-        open_run_environment(copied, workspace.session, clock=workspace.clock, user=workspace.user) as environment,
+        open_run_environment(copied, workspace.session, clock=workspace.clock, actor=workspace.actor) as environment,
     ):
         return tuple(map(_dry_run, check_runs(environment, checked)))
 

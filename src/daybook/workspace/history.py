@@ -28,6 +28,7 @@ from daybook.store.database.periods import EffectiveStatus
 from daybook.store.database.runs import format_page_mark, is_page_mark
 from daybook.store.records import (
     Action,
+    ActName,
     OutputCommit,
     ProjectState,
     RunFilter,
@@ -378,16 +379,22 @@ def _listing(transaction: Transaction, period: Period) -> PeriodListing:
     return PeriodListing(period, transaction.periods.status(period), transaction.periods.history(period))
 
 
+_PERIOD_ACTS: Mapping[PeriodStatus, ActName] = {"open": "reopen", "closed": "close", "locked": "lock"}
+
+
 def _set_status(
     workspace: OpenedWorkspace, identifier: str, calendar: str | None, status: PeriodStatus, reason: str | None
 ) -> PeriodChange:
     now, user = workspace.clock(), workspace.user
-    with workspace.open_store() as store, store.write() as transaction:
+    act = _PERIOD_ACTS[status]
+    with workspace.open_store() as store, store.logged_refusal(act, identifier), store.write() as transaction:
         period = period_of(identifier, _find_calendar(workspace, calendar, transaction.stored_definitions()))
         if status == "open":
             is_changed = transaction.periods.reopen(period, reason=reason or "", now=now, user=user)
         else:
             is_changed = transaction.periods.advance(period, status, now=now, user=user, reason=reason)
+        if is_changed:
+            transaction.log.append(act, period.identifier, {"calendar": period.calendar_id, "reason": reason})
     return PeriodChange(period, status, is_changed)
 
 

@@ -86,6 +86,8 @@ def restore_store(workspace: OpenedWorkspace) -> StoreRestoration:
     definitions, _ = read_workspace(workspace.root)
     with workspace.open_run_environment() as environment:
         recovery = recover_commits(environment, definitions)
+        with environment.store.write() as transaction:
+            transaction.log.append("restore", restored.backup.name)
         return StoreRestoration(str(restored.backup), str(restored.damaged), recovery)
 
 
@@ -140,7 +142,10 @@ def drop_slice(workspace: OpenedWorkspace, table: str, period: str, *, reason: s
         raise DaybookError("STORE_032", action="Dropping a slice")
     entry = find_slice(list_slices(workspace), table, period)
     definitions = workspace.read_definitions()
-    with workspace.open_run_environment() as environment:
+    with (
+        workspace.open_run_environment() as environment,
+        environment.store.logged_refusal("drop", f"{entry.table}@{period}", {"reason": reason}),
+    ):
         return drop(environment, entry, reason=reason, user=workspace.user, definitions=definitions)
 
 

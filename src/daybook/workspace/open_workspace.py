@@ -18,6 +18,7 @@ from daybook.definitions.loading.workspace import (
 )
 from daybook.errors import DaybookError, raise_all
 from daybook.store.process import current_user
+from daybook.store.records import Actor, Proof
 
 if TYPE_CHECKING:
     from daybook.runs.environment import RunEnvironment, SessionProvider
@@ -40,6 +41,13 @@ class OpenedWorkspace(WorkspaceLocation):
     session: "SessionProvider" = _refuse_session
     clock: Callable[[], datetime.datetime] = _utc_now
     user: str = field(default_factory=current_user)
+    # How the user has proven who he is.
+    proof: Proof | None = None
+
+    @property
+    def actor(self) -> Actor:
+        """Who the log names for what is done."""
+        return Actor(self.user, self.proof)
 
     def load_definitions(self) -> LoadedWorkspace:
         """The definitions as the files have them now, each of them valid on its own; all errors are raised together."""
@@ -57,7 +65,7 @@ class OpenedWorkspace(WorkspaceLocation):
     def open_store(self, *, migrate: bool = False) -> "Iterator[MetadataStore]":
         from daybook.store import open_store
 
-        with open_store(self.settings.store, root=self.root, migrate=migrate) as store:
+        with open_store(self.settings.store, root=self.root, migrate=migrate, actor=self.actor) as store:
             yield store
 
     @contextmanager
@@ -80,7 +88,7 @@ class OpenedWorkspace(WorkspaceLocation):
         """What runs need: store, state folder, session and clock; definitions are not read."""
         from daybook.runs.environment import open_run_environment
 
-        with open_run_environment(self, self.session, listener, clock=self.clock, user=self.user) as environment:
+        with open_run_environment(self, self.session, listener, clock=self.clock, actor=self.actor) as environment:
             yield environment
 
 

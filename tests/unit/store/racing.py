@@ -59,7 +59,15 @@ def hammer(store: MetadataStore, name: str, rounds: int, connection: "Connection
     return ["hammered"] * rounds
 
 
-WORK = {"start_runs": start_runs, "apply_versions": apply_versions, "hammer": hammer}
+def log_acts(store: MetadataStore, name: str, rounds: int, connection: "Connection[Any, Any]") -> list[str]:
+    """Everybody writes lines of the log."""
+    for number in range(rounds):
+        with store.write() as transaction:
+            transaction.log.append("lock", f"{name}-{number}")
+    return ["logged"] * rounds
+
+
+WORK = {"start_runs": start_runs, "apply_versions": apply_versions, "hammer": hammer, "log_acts": log_acts}
 
 
 def race(url: str, root: Path, work: str, name: str, rounds: int, connection: "Connection[Any, Any]") -> None:

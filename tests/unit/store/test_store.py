@@ -1,5 +1,6 @@
 """Opening stores: made, migrated, refused."""
 
+import re
 import sqlite3
 import subprocess
 import sys
@@ -43,14 +44,15 @@ def test_migrations_make_the_tables_the_code_uses(store: MetadataStore) -> None:
 
 
 def test_stores_that_tests_copy_are_what_alembic_makes(tmp_path: Path) -> None:
-    """All but two values: the id of a workspace, and its root."""
+    """All but the id of a workspace, its root, and the first line of its log with the head."""
     stores = []
     for name, upgrade in (("made", BY_ALEMBIC), ("copied", copy_schema)):
         with made_by(upgrade):
             open_store("sqlite:///store.db", root=tmp_path / name).close()
         with closing(sqlite3.connect(tmp_path / name / "store.db")) as connection:
             ((identity,),) = connection.execute("SELECT id FROM workspace_identity").fetchall()
-            lines = sorted(line.replace(identity, "ID") for line in connection.iterdump())
+            dumped = (re.sub(r'(INSERT INTO "log_\w+") .*', r"\1", line) for line in connection.iterdump())
+            lines = sorted(line.replace(identity, "ID") for line in dumped)
             stores.append([line.replace(str((tmp_path / name).resolve()), "ROOT") for line in lines])
     assert stores[0] == stores[1]
 

@@ -1,6 +1,6 @@
 """Every error code, one module per family."""
 
-from daybook.errors.codes import definitions, expression, operations, recompute, resolve, runs, storage, web
+from daybook.errors.codes import approvals, definitions, expression, operations, recompute, resolve, runs, storage, web
 from daybook.errors.codes.entry import Code
 
 FAMILIES: tuple[dict[str, Code], ...] = (
@@ -20,6 +20,7 @@ FAMILIES: tuple[dict[str, Code], ...] = (
     runs.ENGINE_CODES,
     recompute.RECOMPUTE_CODES,
     web.WEB_CODES,
+    approvals.LOG_CODES,
 )
 
 CODES: dict[str, Code] = {code: entry for family in FAMILIES for code, entry in family.items()}

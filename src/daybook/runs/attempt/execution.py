@@ -33,7 +33,7 @@ from daybook.runs.snapshot import RunSnapshot, snapshot_from_json
 from daybook.runs.sources import land_sources_ahead, read_sources
 from daybook.store.process import current_process
 from daybook.store.records import FinalStatus, Lease, milliseconds
-from daybook.store.store import MetadataStore
+from daybook.store.store import REFUSALS, MetadataStore
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -305,7 +305,10 @@ def _fail(store: MetadataStore, keeper: LeaseKeeper, status: FinalStatus, error:
     """Ends the run in the store; a run that lost its lease was already ended by its new holder."""
     # An unreachable store must not hide why the run failed; the lease expires by itself.
     with contextlib.suppress(DaybookError), store.write() as transaction:
-        transaction.runs.finish(keeper.lease, status, now=transaction.now(), error=error)
+        lease = keeper.lease
+        transaction.runs.finish(lease, status, now=transaction.now(), error=error)
+        if (code := error.get("code")) in REFUSALS:
+            transaction.log.append("commit", f"{lease.project_id}@{lease.period}", {"run": lease.run_id}, refused=code)
 
 
 def _build_result(snapshot: RunSnapshot, ended: CompletedRun, execution: Execution) -> RunResult:
@@ -341,11 +344,14 @@ def execute_run(environment: RunEnvironment, prepared: PreparedRun) -> RunResult
 
 def retry(environment: RunEnvironment, run_id: str) -> RunResult:
     """Continue a failed or cancelled run from its own snapshot; what it committed is not written again."""
-    with environment.store.read() as transaction:
-        snapshot = snapshot_from_json(transaction.runs.snapshot(run_id))
-        is_sandboxed = snapshot.settings.sandbox is not None
-        notices = tuple(check_period(transaction, snapshot.period, is_sandboxed=is_sandboxed))
-    prepared = replace(restore_run(snapshot, environment.root), notices=notices)
-    with environment.store.write() as transaction:
-        lease = transaction.runs.resume(run_id, process=current_process(), now=transaction.now())
+    with environment.store.logged_refusal("retry", run_id):
+        with environment.store.read() as transaction:
+            snapshot = snapshot_from_json(transaction.runs.snapshot(run_id))
+            is_sandboxed = snapshot.settings.sandbox is not None
+            notices = tuple(check_period(transaction, snapshot.period, is_sandboxed=is_sandboxed))
+        prepared = replace(restore_run(snapshot, environment.root), notices=notices)
+        with environment.store.write() as transaction:
+            lease = transaction.runs.resume(run_id, process=current_process(), now=transaction.now())
+            named = {"period": lease.period, "project": lease.project_id}
+            transaction.log.append("retry", run_id, named)
     return execute_attempt(prepared, lease, environment, is_retry=True)

@@ -280,6 +280,15 @@ class RunRecorder:
         )
         period = target.run_period if is_owned else None
         transaction.outcomes.record_commit(self._keeper.lease, commit, now=transaction.now(), period=period)
+        lease = self._keeper.lease
+        details = {
+            "fingerprint": fingerprint,
+            "output": output.operation_id,
+            "rows": output.rows_written,
+            "run": lease.run_id,
+            "table": output.destination,
+        }
+        transaction.log.append("commit", f"{lease.project_id}@{lease.period}", details)
 
     def _live_details(self, planned: PlannedOutput, output: OutputResult) -> dict[str, Any]:
         """What an output in the sandbox is written instead of, so that other drafts find it."""

@@ -1,8 +1,10 @@
 """Creates a run in the store, with its snapshot and a lease."""
 
 from collections.abc import Callable
+from typing import Any
 
 from daybook.runs.attempt.prepare import PreparedRun
+from daybook.runs.snapshot import RunSnapshot
 from daybook.store.process import current_process
 from daybook.store.records import Lease
 from daybook.store.store import MetadataStore, Transaction
@@ -18,6 +20,7 @@ def start_run(
     snapshot = prepared.snapshot
     with store.write() as transaction:
         before(transaction)
+        transaction.log.append("run", f"{snapshot.project.id}@{snapshot.period.identifier}", _logged_run(snapshot))
         return transaction.runs.start(
             snapshot.run_id,
             snapshot.project.id,
@@ -32,3 +35,13 @@ def start_run(
             is_sandboxed=snapshot.settings.sandbox is not None,
             user=snapshot.provenance.user,
         )
+
+
+def _logged_run(snapshot: RunSnapshot) -> dict[str, Any]:
+    return {
+        "calendar": snapshot.period.calendar_id,
+        "draft": snapshot.settings.is_draft,
+        "run": snapshot.run_id,
+        "sandbox": snapshot.settings.sandbox is not None,
+        "version": snapshot.project_version,
+    }

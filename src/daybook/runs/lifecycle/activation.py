@@ -149,6 +149,8 @@ def _activate(transaction: Transaction, project: _CheckedProject, now: datetime.
     transaction.projects.set_inputs(project_id, version, inputs)
     transaction.projects.set_usage(project_id, version, validation.usage)
     transaction.projects.set_state(project_id, "active", active_version=version, now=now)
+    read = [{"dataset": item.dataset_id, "version": item.version} for item in inputs]
+    transaction.log.append("activate", project_id, {"digest": digest, "reads": read, "version": version})
     return Activation(project_id, version, is_new=True, inputs=inputs, notices=validation.notices)
 
 
@@ -185,6 +187,7 @@ def deactivate(store: MetadataStore, project_id: str, *, now: datetime.datetime)
         if state.active_version is None:
             raise DaybookError("STORE_022", project_id=project_id)
         transaction.projects.set_state(project_id, "inactive", active_version=state.active_version, now=now)
+        transaction.log.append("deactivate", project_id, {"version": state.active_version})
         return True
 
 

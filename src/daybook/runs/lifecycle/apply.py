@@ -3,7 +3,7 @@
 import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 from pydantic import computed_field
 
@@ -22,7 +22,7 @@ from daybook.errors import DaybookError, Notice
 from daybook.model.definition import Definition
 from daybook.model.json_fields import Hidden, NoticeMessages, named
 from daybook.model.project import Project
-from daybook.model.serialization import DefinitionModel
+from daybook.model.serialization import DefinitionModel, encode_definition
 from daybook.plan.expected import awaited_datasets, expected_with_files
 from daybook.plan.plan_cache import PlanCache
 from daybook.runs.lifecycle.effects import ProjectEffect, ProjectEffects
@@ -120,7 +120,18 @@ def apply(
         by_id = {change.id: change for change in difference.changes if change.kind == "project"}
         for effect in difference.effects:
             _write_effect(transaction, effect, by_id.get(effect.project_id), now)
+        written = [_logged_change(change) for change in difference.changes if change.action != "unchanged"]
+        if written:
+            transaction.log.append("apply", workspace, {"changes": written})
         return difference
+
+
+def _logged_change(change: DefinitionChange) -> dict[str, Any]:
+    digest = None
+    if change.definition is not None:
+        digest = encode_definition(change.kind, change.definition.model).text_digest
+    named = {"action": change.action, "digest": digest, "id": change.id, "kind": change.kind}
+    return named | {"version": change.version}
 
 
 def _is_applied(transaction: Transaction, difference: ApplyPlan, workspace: str) -> bool:

@@ -3,6 +3,7 @@
 A backup is made before a migration and once a day; seven are kept; `doctor --restore` restores the newest sound one.
 """
 
+import datetime
 import errno
 import os
 import shutil
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, Table, create_engine, event
+from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from daybook.errors import DaybookError, flatten
@@ -166,6 +167,15 @@ def storage_error(error: sqlite3.Error, address: StoreAddress) -> DaybookError:
 def _first_line(error: DBAPIError) -> str:
     lines = str(error.orig).strip().splitlines()
     return lines[0] if lines else type(error.orig).__name__
+
+
+def read_clock(connection: Connection) -> datetime.datetime:
+    """The time of the database."""
+    if connection.dialect.name == "postgresql":
+        time: datetime.datetime = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
+        return time.astimezone(datetime.UTC)
+    reading = connection.execute(text("SELECT strftime('%Y-%m-%dT%H:%M:%f+00:00', 'now')")).scalar_one()
+    return datetime.datetime.fromisoformat(reading)
 
 
 def insert_if_absent(connection: Connection, table: Table, values: Mapping[str, Any]) -> bool:

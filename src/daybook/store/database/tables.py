@@ -119,7 +119,7 @@ def to_row(table: Table, record: Any, **more: Any) -> dict[str, Any]:
 
 
 # The migration that gives these tables.
-SCHEMA = "0007"
+SCHEMA = "0008"
 METADATA = MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -401,4 +401,21 @@ WORKSPACE_IDENTITY = Table(
     Column("kind", String(16), nullable=False),
     Column("root", Text),
     PrimaryKeyConstraint("number"),
+)
+
+# One line for each act, as canonical JSON that holds the digest of the line before it.
+LOG_LINE = Table(
+    "log_line",
+    METADATA,
+    Column("number", BigInteger, nullable=False, autoincrement=False),
+    Column("line", Text, nullable=False),
+    PrimaryKeyConstraint("number"),
+)
+
+# One row: the number and the digest of the last line. Writers of the log lock it.
+LOG_HEAD = Table(
+    "log_head",
+    METADATA,
+    Column("number", BigInteger, nullable=False),
+    Column("digest", String(64), nullable=False),
 )

@@ -1,5 +1,5 @@
 """`/api/v1`: the JSON of the command line, from the same functions, with a type for each answer."""
 
-from daybook.web.api import close, definitions, numbers, runs
+from daybook.web.api import close, definitions, log, numbers, runs
 
-ROUTERS = (close.router, runs.router, definitions.router, numbers.router)
+ROUTERS = (close.router, runs.router, definitions.router, numbers.router, log.router)

@@ -14,6 +14,7 @@ from daybook.model.types import value_text
 from daybook.workspace import history
 from daybook.workspace.close import close_graph, close_status
 from daybook.workspace.lifecycle import activate_project, apply_changes, deactivate_project, plan_changes
+from daybook.workspace.log import show_log, verify_log
 from daybook.workspace.open_workspace import open_workspace
 from daybook.workspace.python_api.arguments import Condition, checked
 from daybook.workspace.python_api.forwarding import forwarded
@@ -405,6 +406,8 @@ class Workspace:
     stored_definitions = forwarded("stored_definitions", history.list_definitions)
     compare_versions = forwarded("compare_versions", history.compare_versions)
     actions = forwarded("actions", history.list_actions)
+    log = forwarded("log", show_log)
+    verify_log = forwarded("verify_log", verify_log)
     cancel = forwarded("cancel", history.cancel_run)
     periods = forwarded("periods", history.list_periods)
     show_period = forwarded("show_period", history.show_period)
