@@ -220,6 +220,14 @@ def _show_graph(result: "CloseGraphResult") -> None:
 
 def status(
     context: typer.Context,
+    projects: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PROJECT…]",
+            help="Projects, or patterns such as 'clean-*'; by default all active ones.",
+            autocompletion=arguments.project_ids,
+        ),
+    ] = None,
     period: OptionalPeriod = None,
     ask: Annotated[bool, typer.Option("--ask", help="Also ask databases and catalogs.")] = False,
     as_json: AsJson = False,
@@ -230,7 +238,7 @@ def status(
     """
     from daybook.workspace.close import close_status
 
-    result = close_status(open_workspace(context), period=period, ask=ask)
+    result = close_status(open_workspace(context), projects=projects or (), period=period, ask=ask)
     _show_notices(result.notices)
     if as_json:
         echo_json(result)
@@ -286,7 +294,7 @@ def build(
         list[str] | None,
         typer.Argument(
             metavar="[PROJECT…]",
-            help="Projects; by default all active ones. NAME+ adds what needs it.",
+            help="Projects, or patterns such as 'clean-*'; by default all active ones. NAME+ adds what needs it.",
             autocompletion=arguments.project_ids,
         ),
     ] = None,

@@ -89,19 +89,21 @@ def compile_project(
 ) -> None:
     """Show the steps of a project, with schemas and Spark SQL.
 
-    The project is checked as a whole; Spark is not started.
+    The project is checked as a whole; Spark is not started. A pattern or a file shows every project it stands for.
     """
     from daybook.model.parameter import parse_settings
-    from daybook.workspace.definitions import compile_project
+    from daybook.workspace.definitions import compile_projects
 
     parameters = parse_settings(settings or ())
-    compiled = compile_project(open_workspace(context), project, period=period, parameters=parameters)
+    projects = compile_projects(open_workspace(context), project, period=period, parameters=parameters)
     if as_json:
-        echo_json(compiled.description)
+        descriptions = [compiled.description for compiled in projects]
+        echo_json(descriptions if len(descriptions) > 1 else descriptions[0])
         return
-    echo(compiled.text)
-    for notice in compiled.notices:
-        show_notice(notice)
+    for number, compiled in enumerate(projects):
+        echo(f"\n{compiled.text}" if number else compiled.text)
+        for notice in compiled.notices:
+            show_notice(notice)
 
 
 def schema(

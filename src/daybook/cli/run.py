@@ -256,7 +256,7 @@ def activate(
         list[str] | None,
         typer.Argument(
             metavar="[PROJECT…]",
-            help="Ids of projects, or the files that define them.",
+            help="Ids of projects, patterns such as 'clean-*', or the files that define them.",
             autocompletion=arguments.project_ids,
         ),
     ] = None,

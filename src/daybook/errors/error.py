@@ -11,7 +11,8 @@ class Span:
     """Characters `start` to `end` of `text`, which begins at `line`, `column` of `file`.
 
     `text` is what is shown to the user with a caret: an expression, or a whole file. `positions` says line and column
-    of every character where they do not follow from the beginning: escapes, folded and indented lines.
+    of every character where they do not follow from the beginning: escapes, folded and indented lines. `used_for` is
+    what the text stands for there: an element of `for_each`, or an alias.
     """
 
     text: str
@@ -21,6 +22,7 @@ class Span:
     base_line: int = 1
     base_column: int = 1
     positions: tuple[tuple[int, int], ...] | None = None
+    used_for: str | None = None
 
     @property
     def line(self) -> int:
@@ -42,7 +44,8 @@ class Span:
 
     def __str__(self) -> str:
         position = f"{self.line}:{self.column}"
-        return f"{self.file}:{position}" if self.file else position
+        place = f"{self.file}:{position}" if self.file else position
+        return f"{place} ({self.used_for})" if self.used_for else place
 
 
 # What a message shows of one value, and of a list that a user has to see as a whole.

@@ -331,7 +331,7 @@ def source_span(text: str, span: Span | None) -> Span:
         return Span(text, 0, len(text))
     if span.text[span.start : span.end] == text:
         return span
-    return Span(text, 0, len(text), span.file, span.line, span.column)
+    return Span(text, 0, len(text), span.file, span.line, span.column, used_for=span.used_for)
 
 
 @lru_cache(maxsize=4096)

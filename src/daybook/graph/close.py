@@ -33,7 +33,7 @@ from daybook.model.definition import Definition
 from daybook.model.json_fields import Hidden, Merged
 from daybook.model.project import Project
 from daybook.model.serialization import encode_definition
-from daybook.resolve.project_files import CheckedFiles
+from daybook.resolve.project_files import CheckedFiles, is_pattern, matching_projects
 from daybook.store.database.projects import find_active_project
 from daybook.store.store import MetadataStore, Transaction
 
@@ -218,18 +218,22 @@ class Close:
     def select(self, names: Iterable[str], *, only: bool = False) -> tuple[frozenset[str], frozenset[str]]:
         """The projects that were named, and those together with what they need.
 
-        `+name` is with what it needs, which is the default; `name+` with what needs it, too.
+        `+name` is with what it needs, which is the default; `name+` with what needs it, too; `clean-*` is all that fit.
         """
         named: set[str] = set()
         for name in names:
             project_id = name.strip("+")
-            if project_id not in self.projects:
+            if project_id not in self.projects and is_pattern(project_id):
+                matches = matching_projects(self.projects, project_id)
+            elif project_id in self.projects:
+                matches = (project_id,)
+            else:
                 # A file with errors may define it; then those are what to say.
                 self._files.load_project(project_id)
                 raise DaybookError("RUN_001", project=project_id, hint=did_you_mean(project_id, tuple(self.projects)))
-            named.add(project_id)
+            named.update(matches)
             if name.endswith("+"):
-                named |= self.graph.downstream([project_id])
+                named |= self.graph.downstream(matches)
         targets = frozenset(named or self.active_projects)
         return targets, targets if only else self.graph.upstream(targets)
 

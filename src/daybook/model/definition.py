@@ -14,6 +14,9 @@ from daybook.model.source_map import SourceMap
 DefinitionKind = Literal["dataset", "datasource", "resolver", "calendar", "project"]
 DEFINITION_KINDS: tuple[DefinitionKind, ...] = get_args(DefinitionKind)
 
+# The kinds that `for_each` makes one definition of for each of its elements.
+FOR_EACH_KINDS: frozenset[DefinitionKind] = frozenset({"project", "dataset", "resolver"})
+
 DefinedModel = TypeVar(
     "DefinedModel", bound=Dataset | View | DataSource | Resolver | Calendar | Project, covariant=True
 )

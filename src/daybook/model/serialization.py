@@ -14,7 +14,7 @@ from daybook.errors import DaybookError
 from daybook.model.calendar import Calendar
 from daybook.model.dataset import Dataset, View
 from daybook.model.datasource import DataSource, Resolver
-from daybook.model.definition import DEFINITION_KINDS, MODEL_ADAPTERS, DefinitionKind
+from daybook.model.definition import DEFINITION_KINDS, FOR_EACH_KINDS, MODEL_ADAPTERS, DefinitionKind
 from daybook.model.project import Project
 from daybook.model.settings import WorkspaceSettings
 
@@ -105,7 +105,9 @@ _SCHEMA_DESCRIPTIONS: dict[DefinitionKind, str] = {
 def json_schemas() -> dict[str, dict[str, Any]]:
     """Every schema by its file name: one a kind, one for any definition, one for `daybook.yaml`."""
     bodies, shared = TypeAdapter.json_schemas([(kind, "validation", MODEL_ADAPTERS[kind]) for kind in DEFINITION_KINDS])
+    made_for_many = [bodies[kind, "validation"] for kind in DEFINITION_KINDS if kind in FOR_EACH_KINDS]
     definitions = shared.get("$defs", {})
+    definitions |= _with_for_each(_reachable_definitions(made_for_many, definitions))
     documents = {kind: _document_schema(kind, bodies[kind, "validation"]) for kind in DEFINITION_KINDS}
     schemas = {
         f"{kind}.schema.json": {
@@ -126,6 +128,49 @@ def json_schemas() -> dict[str, dict[str, Any]]:
     description = "daybook.yaml: the settings of a workspace."
     schemas["workspace.schema.json"] = {"$schema": JSON_SCHEMA_DIALECT, **workspace, "description": description}
     return schemas
+
+
+# What a definition for many has beside its keys.
+_FOR_EACH_MODELS = ("Project", "Dataset", "View", "Resolver")
+_FOR_EACH_VALUE = {"type": ["string", "number"]}
+_FOR_EACH_SCHEMA = {
+    "description": "The elements that the definition is made for: a list of mappings with the same names, or one name "
+    "with a list. ${name} stands for a value.",
+    "oneOf": [
+        {
+            "type": "array",
+            "minItems": 1,
+            "items": {"type": "object", "minProperties": 1, "additionalProperties": _FOR_EACH_VALUE},
+        },
+        {
+            "type": "object",
+            "minProperties": 1,
+            "maxProperties": 1,
+            "additionalProperties": {"type": "array", "minItems": 1, "items": _FOR_EACH_VALUE},
+        },
+    ],
+}
+
+
+def _with_for_each(definitions: dict[str, Any]) -> dict[str, Any]:
+    """The schemas with `for_each`, and with patterns that accept a text with ${name}."""
+    accepting: dict[str, Any] = {name: _accepting_names(schema) for name, schema in definitions.items()}
+    for name in _FOR_EACH_MODELS:
+        properties = {"for_each": _FOR_EACH_SCHEMA, **accepting[name]["properties"]}
+        accepting[name] = {**accepting[name], "properties": properties}
+    return accepting
+
+
+def _accepting_names(schema: Any) -> Any:
+    match schema:
+        case {"pattern": str(pattern), **rest}:
+            return {"pattern": rf"{pattern}|\$\{{\w+\}}", **_accepting_names(rest)}
+        case dict():
+            return {key: _accepting_names(value) for key, value in schema.items()}
+        case list():
+            return [_accepting_names(item) for item in schema]
+        case _:
+            return schema
 
 
 def write_schemas(folder: Path) -> list[Path]:

@@ -21,6 +21,10 @@ class ScalarNode:
     value: ScalarValue
     # One of ' " | > for quoted and block scalars.
     style: str | None = None
+    # Where the alias stands that repeats this node.
+    alias: int | None = None
+    # Of a text made of a template: where each of its characters comes from.
+    offsets: tuple[int, ...] | None = None
 
 
 @dataclass(slots=True)
@@ -28,6 +32,7 @@ class ListNode:
     start: int
     end: int
     items: list["DocumentNode"]
+    alias: int | None = None
 
 
 @dataclass(slots=True)
@@ -41,6 +46,7 @@ class MappingNode:
     start: int
     end: int
     entries: dict[str, MappingEntry]
+    alias: int | None = None
 
     def get(self, key: str) -> "DocumentNode | None":
         entry = self.entries.get(key)
@@ -150,12 +156,14 @@ KeyPath = tuple[str | int, ...]
 class SourceMap:
     """The nodes of one definition below its top-level key, in the order the model keeps them.
 
-    `text` is the file as it may be shown: secrets are masked in it.
+    `text` is the file as it may be shown: secrets are masked in it. `element` names the element of `for_each` that the
+    definition is made for.
     """
 
     file: str | None
     text: str
     root: DocumentNode | None
+    element: str | None = None
 
     @classmethod
     def empty(cls) -> "SourceMap":
@@ -194,20 +202,29 @@ class SourceMap:
         node = self.node(*path)
         if not isinstance(node, ScalarNode):
             return None
+        used_for = self._used_for(node)
         if node.end == node.start:
-            return Span(node.text, 0, len(node.text), self.file, *self._line_and_column(node.start))
+            return Span(node.text, 0, len(node.text), self.file, *self._line_and_column(node.start), used_for=used_for)
         quote = 1 if node.style in ("'", '"') else 0
         begin = node.start + quote
         line, column = self._line_and_column(begin)
         if self.text[begin : begin + len(node.text)] == node.text and "\n" not in node.text:
-            return Span(node.text, 0, len(node.text), self.file, line, column)
-        offsets = align_offsets(node, self.text)
+            return Span(node.text, 0, len(node.text), self.file, line, column, used_for=used_for)
+        offsets = node.offsets or align_offsets(node, self.text)
         positions = tuple(self._line_and_column(offset) for offset in offsets) if offsets else None
-        return Span(node.text, 0, len(node.text), self.file, line, column, positions)
+        return Span(node.text, 0, len(node.text), self.file, line, column, positions, used_for)
 
     def node_span(self, node: DocumentNode) -> Span:
         """The span of a node in the file."""
-        return Span(self.text, node.start, node.end, self.file)
+        return Span(self.text, node.start, node.end, self.file, used_for=self._used_for(node))
+
+    def _used_for(self, node: DocumentNode) -> str | None:
+        """The alias that repeats a node, and the element of `for_each`."""
+        if node.alias is None:
+            return self.element
+        line, column = self._line_and_column(node.alias)
+        alias = f"by the alias at {line}:{column}"
+        return f"{alias}; {self.element}" if self.element else alias
 
     @cached_property
     def _line_starts(self) -> list[int]:

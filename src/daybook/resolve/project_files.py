@@ -1,6 +1,7 @@
 """Finds the project that a user names in the files of a workspace, with what is wrong with all it reaches."""
 
 from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,33 @@ def find_project(workspace: LoadedWorkspace, name: str) -> Definition[Project]:
             ids = ", ".join(definition.id for definition in there)
             raise DaybookError("RUN_001", project=name, hint=f"the file defines several: {ids}")
     raise DaybookError("RUN_001", project=name, hint=did_you_mean(name, tuple(projects)))
+
+
+def is_pattern(name: str) -> bool:
+    """Whether a name stands for all projects that fit it: `clean-*`."""
+    return any(sign in name for sign in "*?[")
+
+
+def matching_projects(ids: Iterable[str], pattern: str) -> tuple[str, ...]:
+    """The projects that fit a pattern, in order; RUN_001 where none does."""
+    ids = tuple(ids)
+    matches = tuple(sorted(id_ for id_ in ids if fnmatchcase(id_, pattern)))
+    if not matches:
+        raise DaybookError("RUN_001", project=pattern, hint=did_you_mean(pattern, ids))
+    return matches
+
+
+def named_projects(workspace: LoadedWorkspace, name: str) -> tuple[str, ...]:
+    """The projects that a pattern or a file stands for; a name of one project as it is."""
+    projects = workspace.definitions["project"]
+    if name in projects:
+        return (name,)
+    if (path := Path(name)).is_file():
+        path = path.resolve()
+        return tuple(id_ for id_, item in projects.items() if item.file and Path(item.file).resolve() == path) or (
+            name,
+        )
+    return matching_projects(projects, name) if is_pattern(name) else (name,)
 
 
 class CheckedFiles:

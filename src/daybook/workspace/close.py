@@ -1,5 +1,6 @@
 """The close: its graph, the state of every node, and the build of what is not fresh."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -87,8 +88,10 @@ def close_graph(workspace: OpenedWorkspace, *, period: str | None = None) -> Clo
         return CloseGraphResult(names, tuple(dict.fromkeys(pairs)), notices)
 
 
-def close_status(workspace: OpenedWorkspace, *, period: str | None = None, ask: bool = False) -> CloseStatus:
-    """The state of every node of the active projects; `ask` looks into databases, too.
+def close_status(
+    workspace: OpenedWorkspace, *, projects: Iterable[str] = (), period: str | None = None, ask: bool = False
+) -> CloseStatus:
+    """The state of every node of the active projects, or of those that are named; `ask` looks into databases, too.
 
     Without a period, those of the periods that have been run.
     """
@@ -103,13 +106,15 @@ def close_status(workspace: OpenedWorkspace, *, period: str | None = None, ask: 
         with read_close(files, store, period=period, asks_databases=ask) as close:
             if close.span is None:
                 return CloseStatus((), notices=notices)
-            projects = sorted(close.active_projects)
-            close.check_cycles(projects)
-            nodes = close.nodes.nodes_in(close.span, projects)
-            statuses = close.statuses(close.closure(nodes, close.span, frozenset(projects)))
+            active = sorted(close.active_projects)
+            named = tuple(projects)
+            targets = sorted(close.select(named)[0]) if named else active
+            close.check_cycles(active)
+            nodes = close.nodes.nodes_in(close.span, targets)
+            statuses = close.statuses(close.closure(nodes, close.span, frozenset(active)))
             span_nodes = frozenset(nodes)
             shown = tuple(status for node, status in statuses.items() if node in span_nodes)
-            return CloseStatus(shown, close.nodes.left_out(close.span, projects), (*notices, *close.notices()))
+            return CloseStatus(shown, close.nodes.left_out(close.span, targets), (*notices, *close.notices()))
 
 
 def _error_notices(files: CheckedFiles) -> tuple[Notice, ...]:

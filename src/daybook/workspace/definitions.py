@@ -132,6 +132,22 @@ def _with_cycles(definitions: "LoadedWorkspace", errors: "list[DaybookError]") -
     return [*(error for error in errors if not is_of_registered_dataset(error, definitions)), *cycles]
 
 
+def compile_projects(
+    workspace: OpenedWorkspace,
+    name: str,
+    *,
+    period: str | None = None,
+    parameters: "Mapping[str, Any] | None" = None,
+) -> tuple[CompiledProject, ...]:
+    """Check the projects that an id, a pattern or a file names: with `for_each`, every instance."""
+    from daybook.resolve.project_files import named_projects
+
+    return tuple(
+        compile_project(workspace, project, period=period, parameters=parameters)
+        for project in named_projects(workspace.read_definitions(), name)
+    )
+
+
 def compile_project(
     workspace: OpenedWorkspace,
     project: str,

@@ -9,10 +9,10 @@ from daybook.definitions.files import definitions_of_files
 from daybook.definitions.loading import LoadedWorkspace
 from daybook.errors import DaybookError, notice
 from daybook.graph.close import read_close
-from daybook.graph.dependencies import derive_graph
+from daybook.graph.dependencies import ProjectGraph, derive_graph
 from daybook.graph.nodes import Node
 from daybook.model.json_fields import Hidden, Notices, OneError, named
-from daybook.resolve.project_files import CheckedFiles
+from daybook.resolve.project_files import CheckedFiles, named_projects
 from daybook.runs.attempt.execution import execute_run, retry
 from daybook.runs.attempt.prepare import PreparedRun, check_runs, prepare_runs
 from daybook.runs.attempt.request import CheckedRequest, RunRequest, check_request
@@ -105,23 +105,35 @@ def run_project(
 ) -> RangeResult:
     """Run a project for a period or a range of them; the first failure ends the range.
 
+    A pattern or a file stands for several projects, which run one after the other, what others read first.
     Errors before the first period are raised; later failures are in the result, beside the runs before them.
     Warnings about the text of an active project were shown when it was activated; the listener need not hear them
     again. The result has all of them.
     """
     files = CheckedFiles(workspace.read_definitions())
-    checked = check_request(files, request)
+    requests = check_requests(files, request)
     completed: list[RunResult] = []
     with workspace.open_run_environment(listener) as environment:
         try:
             # What completed before a failure is kept.
-            with environment.store.logged_refusal("run", f"{checked.definition.id}@{request.period}"):
-                completed.extend(run_periods(files, environment, checked, hears_known_notices=hears_known_notices))
+            for checked in requests:
+                with environment.store.logged_refusal("run", f"{checked.definition.id}@{request.period}"):
+                    completed.extend(run_periods(files, environment, checked, hears_known_notices=hears_known_notices))
         except (RunFailedError, DaybookError) as failure:
             if isinstance(failure, DaybookError) and not completed:
                 raise
             return RangeResult(tuple(completed), failure)
     return RangeResult(tuple(completed))
+
+
+def check_requests(files: CheckedFiles, request: RunRequest) -> tuple[CheckedRequest, ...]:
+    """A request for each project that is named, those that others read first."""
+    names = named_projects(files.workspace, request.project)
+    if len(names) > 1:
+        graph = _project_graph(files.workspace)
+        # A project has more projects before it than each of these has.
+        names = tuple(sorted(names, key=lambda name: (len(graph.upstream([name])), name)))
+    return tuple(check_request(files, replace(request, project=name)) for name in names)
 
 
 def run_periods(
@@ -139,9 +151,13 @@ def run_periods(
 
 def _upstream_projects(definitions: LoadedWorkspace, project_id: str) -> frozenset[str]:
     """A project with all that it reads from; nothing where it reads from no other one."""
-    projects = {id_: definition.model for id_, definition in definitions.definitions["project"].items()}
-    graph = derive_graph(projects, definitions_of_files(definitions))
+    graph = _project_graph(definitions)
     return graph.upstream([project_id]) if graph.makers.get(project_id) else frozenset()
+
+
+def _project_graph(definitions: LoadedWorkspace) -> ProjectGraph:
+    projects = {id_: definition.model for id_, definition in definitions.definitions["project"].items()}
+    return derive_graph(projects, definitions_of_files(definitions))
 
 
 def _with_stale_inputs(
@@ -177,12 +193,12 @@ def _with_stale_inputs(
 def dry_run_project(workspace: OpenedWorkspace, request: RunRequest) -> tuple[DryRun, ...]:
     """Resolve, plan and check what a run would do, one result per period; nothing is written, not even to the store."""
     definitions = workspace.read_definitions()
-    checked = check_request(CheckedFiles(definitions), request)
+    requests = check_requests(CheckedFiles(definitions), request)
     with (
         workspace_with_store_copy(definitions) as copied,
         open_run_environment(copied, workspace.session, clock=workspace.clock, actor=workspace.actor) as environment,
     ):
-        return tuple(map(_dry_run, check_runs(environment, checked)))
+        return tuple(_dry_run(prepared) for checked in requests for prepared in check_runs(environment, checked))
 
 
 def retry_run(workspace: OpenedWorkspace, run_id: str, *, listener: RunListener | None = None) -> RunResult:

@@ -17,7 +17,7 @@ from daybook.model.json_fields import named
 from daybook.model.project import Project
 from daybook.model.source_map import SourceMap
 from daybook.plan.plan_cache import PlanCache
-from daybook.resolve.project_files import CheckedFiles
+from daybook.resolve.project_files import CheckedFiles, named_projects
 from daybook.runs.lifecycle.activation import Activation, activate_together, deactivate
 from daybook.runs.lifecycle.apply import ApplyPlan, StaleProject, apply, plan
 from daybook.runs.lifecycle.touched_columns import TouchedColumns
@@ -75,7 +75,7 @@ def activate_projects(
 ) -> tuple[Activation, ...]:
     """Check projects together, against what they will register, and make them what runs: all or none.
 
-    Without names, all projects of the workspace but those that were deactivated.
+    A name is an id, a file or a pattern. Without names, all projects of the workspace but those that were deactivated.
     """
     definitions = workspace.read_definitions()
     checked, files = CheckedFiles(definitions), tuple(definitions.all())
@@ -83,7 +83,8 @@ def activate_projects(
     with workspace.open_store() as store:
         sources: dict[str, SourceMap | None] = {}
         notices: dict[str, tuple[Notice, ...]] = {}
-        for named in tuple(projects) or _not_deactivated(definitions, store):
+        named_ids = (project_id for name in projects for project_id in named_projects(definitions, name))
+        for named in tuple(dict.fromkeys(named_ids)) or _not_deactivated(definitions, store):
             # A shared store may know projects that are not in this workspace.
             if store.is_shared and not is_definition_file(named):
                 definition_of_files = definitions.get("project", named)

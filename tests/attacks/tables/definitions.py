@@ -4,6 +4,14 @@ _NINES = "9" * 5000
 _DATASET = "dataset:\n  id: d\n  main_table: {name: t, columns: [{name: a, type: string}]}\n"
 _PROJECT = "project:\n  id: p\n  input: {dataset_id: d}\n  operations:\n    - {type: delete}\n"
 
+_ALIAS_BOMB = b"dataset:\n  a0: &a0 [x, x]\n" + b"".join(
+    f"  a{number}: &a{number} [*a{number - 1}, *a{number - 1}]\n".encode() for number in range(1, 40)
+)
+_DEEP_ALIASES = b"dataset:\n  a: &a " + b"[" * 40 + b"]" * 40 + b"\n  b: &b " + b"[" * 40 + b"*a" + b"]" * 40 + b"\n"
+_ELEMENT_BOMB = (
+    f"dataset:\n  for_each: {{a: [{', '.join(map(str, range(900)))}]}}\n  id: d\n  x: [{', '.join(['y'] * 1000)}]\n"
+).encode()
+
 # (what it is, name of the file, its bytes, code)
 CASES: list[tuple[str, str, bytes, str]] = [
     ("UTF-16", "x.yaml", _DATASET.encode("utf-16"), "MODEL_003"),
@@ -20,7 +28,11 @@ CASES: list[tuple[str, str, bytes, str]] = [
     ("lists 100,000 deep", "x.yaml", b"dataset: " + b"[" * 100_000 + b"]" * 100_000, "MODEL_008"),
     ("mappings 100,000 deep", "x.yaml", b"dataset: " + b"{a: " * 100_000 + b"}" * 100_000, "MODEL_008"),
     ("JSON 100,000 deep", "x.json", b'{"dataset": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "MODEL_008"),
-    ("a bomb of aliases", "x.yaml", b"dataset: &a [x]\nb: [*a, *a]\n", "MODEL_006"),
+    ("a bomb of aliases", "x.yaml", _ALIAS_BOMB, "MODEL_090"),
+    ("an alias of itself", "x.yaml", b"dataset: &a [*a]\n", "MODEL_006"),
+    ("aliases 100 deep", "x.yaml", _DEEP_ALIASES, "MODEL_008"),
+    ("a bomb of elements", "x.yaml", _ELEMENT_BOMB, "MODEL_090"),
+    ("a path in an element", "x.yaml", b"dataset: {for_each: {a: ['../x']}, id: d}\n", "MODEL_092"),
     ("a tag", "x.yaml", b"dataset: !!python/object/apply:os.system [id]\n", "MODEL_007"),
     (
         "a version of 5,000 digits",

@@ -185,3 +185,20 @@ def test_more_days_than_a_table_has_columns_are_listed(folder: Folder, capsys: p
         ["maker", "1900-01-01", "never"],
         ["maker", "2050-12-31", "never"],
     ]
+
+
+def test_a_pattern_names_several_projects(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.project(assign("x", "1"), to_table("other"), id_="maker-2")
+    folder.apply()
+    folder.activate("maker")
+    folder.activate("maker-2")
+
+    def projects(*arguments: str) -> list[str]:
+        return [node["project"] for node in called(capsys, *arguments, "--period", "2026-01", "--json")["nodes"]]
+
+    assert projects("status", "maker*") == ["maker", "maker-2"]
+    assert projects("status", "maker-?") == ["maker-2"]
+    assert projects("build", "maker-*", "--dry-run") == ["maker-2"]
+    assert sorted(projects("build", "maker*+", "--dry-run")) == ["maker", "maker-2", "reader"]
+    assert main(["build", "m[0-9]*", "--period", "2026-01", "--dry-run"]) == 2
+    assert "RUN_001" in capsys.readouterr().err

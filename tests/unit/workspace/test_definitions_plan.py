@@ -1,8 +1,10 @@
 """The plan as text and as data."""
 
 import json
+from pathlib import Path
 
-from daybook.workspace.definitions import describe_plan, explain_plan
+from daybook.workspace.definitions import compile_projects, describe_plan, explain_plan
+from daybook.workspace.open_workspace import open_workspace
 from tests.unit.plan.planned import CONSTANTS, plan_of
 
 OPERATIONS = """
@@ -80,3 +82,23 @@ def test_the_plan_as_data() -> None:
 def test_a_destination_that_the_period_cannot_fill_stays_as_it_is_written() -> None:
     output = '- {type: output, arguments: {destination: {location: "out/{{DD}}.csv"}}}'
     assert describe_plan(plan_of(output), CONSTANTS)["operations"][0]["destination"] == "out/{{DD}}.csv"
+
+
+def test_a_pattern_and_a_file_compile_all_they_stand_for(tmp_path: Path) -> None:
+    (tmp_path / "daybook.yaml").write_text("name: close\n")
+    (tmp_path / "all.yaml").write_text(
+        "dataset: {id: d, main_table: {name: d, columns: [{name: a, type: string}], location: {path: d.csv}}}\n"
+        "---\n"
+        "project:\n"
+        "  for_each: {entity: [de01, us01]}\n"
+        "  id: clean-${entity}\n"
+        "  input: {dataset_id: d}\n"
+        "  operations:\n"
+        "    - {type: update, arguments: {assignments: [{column: entity, expression: '\"${entity}\"'}]}}\n"
+        "    - {type: output, arguments: {destination: {location: 'out/${entity}.csv'}}}\n"
+    )
+    workspace = open_workspace(tmp_path)
+    for name in ("clean-*", (tmp_path / "all.yaml").as_posix()):
+        compiled = compile_projects(workspace, name)
+        assert [project.project_id for project in compiled] == ["clean-de01", "clean-us01"]
+    assert "'us01'" in compiled[1].text

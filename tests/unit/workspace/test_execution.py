@@ -9,6 +9,7 @@ import pytest
 
 from daybook.demo.data_files import write_workspace
 from daybook.errors import DaybookError, Notice
+from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt.prepare import PreparedRun
 from daybook.runs.attempt.request import RunRequest
 from daybook.runs.environment import RunEnvironment
@@ -16,6 +17,7 @@ from daybook.runs.listener import RunListener
 from daybook.runs.result import RunFailedError, RunResult
 from daybook.workspace.execution import (
     RangeResult,
+    check_requests,
     dry_run_project,
     explain_operation,
     parse_as_of,
@@ -123,3 +125,13 @@ def test_a_scenario_of_a_project_needs_a_completed_run(tmp_path: Path) -> None:
     with pytest.raises(DaybookError) as caught:
         new_scenario(open_workspace(folder.root), "p")
     assert (caught.value.code, caught.value.parameters["project"]) == ("RUN_052", "p")
+
+
+def test_a_pattern_runs_what_others_read_first(tmp_path: Path) -> None:
+    folder = Folder.new(tmp_path / "w", no_session)
+    folder.project(to_table("copy"), id_="a-reader", input_="booked")
+    folder.project(to_table(register_as_dataset="booked"), id_="a-writer")
+    folder.project(to_table("third"), id_="other")
+    files = CheckedFiles(open_workspace(folder.root).read_definitions())
+    requests = check_requests(files, RunRequest("a-*", "2026-01"))
+    assert [checked.definition.id for checked in requests] == ["a-writer", "a-reader"]

@@ -1,9 +1,11 @@
 """From texts to checked definitions and settings."""
 
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from daybook.definitions.loading.for_each import Expansion, find_instances, merge_repeated
 from daybook.definitions.loading.kinds import identify_document
 from daybook.definitions.loading.operations import normalize_operations
 from daybook.definitions.loading.text import compose_documents
@@ -40,23 +42,38 @@ def read_definitions(text: str, file: str | None) -> tuple[list[Definition[Any]]
     composed = compose_documents(text, file)
     errors = composed.errors
     definitions: list[Definition[Any]] = []
+    expansion = Expansion()
     for document in composed.documents:
-        identity = identify_document(document, SourceMap(file, composed.shown, document), errors)
-        if identity is not None:
-            definition = build_definition(*identity, composed.shown, file, errors)
+        source = SourceMap(file, composed.shown, document)
+        if (identity := identify_document(document, source, errors)) is None:
+            continue
+        kind, body = identity
+        before = len(errors)
+        for instance in find_instances(kind, body, source, errors, expansion):
+            definition = build_definition(kind, instance.body, composed.shown, file, errors, instance.element)
             if definition is not None:
                 definitions.append(definition)
+        if len(errors) > before + 1:
+            merge_repeated(errors, before)
     return definitions, errors
 
 
 def build_definition(
-    kind: DefinitionKind, body: DocumentNode, shown: str, file: str | None, errors: list[DaybookError]
+    kind: DefinitionKind,
+    body: DocumentNode,
+    shown: str,
+    file: str | None,
+    errors: list[DaybookError],
+    element: str | None = None,
 ) -> Definition[Any] | None:
-    """One definition from the nodes below its top-level key, at any position of a composed text."""
+    """One definition from the nodes below its top-level key, at any position of a composed text.
+
+    `element` names the element of `for_each` that it is made for.
+    """
     before = len(errors)
-    source = _without_secrets(SourceMap(file, shown, body), errors)
+    source = _without_secrets(SourceMap(file, shown, body, element), errors)
     if kind == "project":
-        source = SourceMap(file, source.text, normalize_operations(body, source, errors))
+        source = replace(source, root=normalize_operations(body, source, errors))
     model = validate_model(MODEL_TYPES[kind], MODEL_ADAPTERS[kind], source, errors)
     return Definition(kind, model, source) if len(errors) == before else None
 
@@ -96,7 +113,7 @@ def _without_secrets(source: SourceMap, errors: list[DaybookError]) -> SourceMap
     text = source.text
     for _, node in secret_nodes:
         text = mask_range(text, node.start, node.end)
-    masked = SourceMap(source.file, text, source.root)
+    masked = replace(source, text=text)
     for path, _ in secret_nodes:
         hint = _SECRET_HINTS.get(str(path[0])) if path else None
         errors.append(DaybookError("MODEL_051", span=masked.key(*path), hint=hint, where=dotted_path(path)))

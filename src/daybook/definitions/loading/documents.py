@@ -6,6 +6,7 @@ which events leave to us. JSON is strict, several documents one after the other.
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -70,6 +71,8 @@ def resolve_scalar(text: str) -> ScalarValue:
 
 
 MAX_NESTING = 50
+# What aliases may repeat in one text.
+MAX_ALIASED_NODES = 10_000
 
 # What libyaml reports, and the usual cause.
 _SYNTAX_HINTS = {
@@ -106,6 +109,14 @@ class _TooDeepError(Exception):
     """Stops reading, because the rest of the text may be an attack."""
 
 
+class _ExpandedTooFarError(Exception):
+    """What an alias repeats is more than a file may hold."""
+
+    def __init__(self, code: str, **parameters: Any) -> None:
+        self.code = code
+        self.parameters = parameters
+
+
 class _YamlComposer:
     """Builds nodes from events without recursion; one open collection per level."""
 
@@ -114,7 +125,11 @@ class _YamlComposer:
         self._shown = shown
         self._errors = errors
         self._open: list[ListNode | MappingNode] = []
+        self._open_anchors: list[str | None] = []
         self._keys: list[DocumentNode | None] = []
+        self._anchors: dict[str, DocumentNode] = {}
+        # In all documents of the text.
+        self._copied = 0
         self._is_spoiled = False
 
     def take(self, event: Any) -> None:
@@ -125,39 +140,79 @@ class _YamlComposer:
             if not text.isprintable() and (bad := find_bad_character(text)):
                 self._error("MODEL_013", start, end, codepoint=f"{ord(bad[0]):04X}")
                 text = replace_bad_characters(text)
-            self._add(ScalarNode(start, end, text, text if event.style else resolve_scalar(text), event.style or None))
+            scalar = ScalarNode(start, end, text, text if event.style else resolve_scalar(text), event.style or None)
+            self._name(event.anchor, scalar)
+            self._add(scalar)
         elif kind is yaml.MappingStartEvent:
             self._check_marks(event)
-            self._push(MappingNode(event.start_mark.index, event.end_mark.index, {}))
+            self._push(MappingNode(event.start_mark.index, event.end_mark.index, {}), event.anchor)
         elif kind is yaml.SequenceStartEvent:
             self._check_marks(event)
-            self._push(ListNode(event.start_mark.index, event.end_mark.index, []))
+            self._push(ListNode(event.start_mark.index, event.end_mark.index, []), event.anchor)
         elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
             node = self._open.pop()
             self._keys.pop()
             node.end = max(node.start, event.end_mark.index)
+            self._name(self._open_anchors.pop(), node)
             self._add(node)
         elif kind is yaml.AliasEvent:
-            self._spoil("MODEL_006", event.start_mark.index, event.end_mark.index)
-            self._add(ScalarNode(event.start_mark.index, event.end_mark.index, "", None))
+            self._add(self._repeated(event.anchor, event.start_mark.index, event.end_mark.index))
         elif kind is yaml.DocumentStartEvent:
             self._is_spoiled = False
+            self._anchors = {}
             if event.version not in (None, (1, 2)):
                 problem = f"YAML {event.version[0]}.{event.version[1]} is not supported; definitions are YAML 1.2"
                 self._error("MODEL_004", event.start_mark.index, event.end_mark.index, problem=problem)
 
     def _check_marks(self, event: Any) -> None:
-        if event.anchor is not None:
-            self._spoil("MODEL_006", event.start_mark.index, event.start_mark.index + len(event.anchor) + 1)
         if event.tag is not None:
             self._spoil("MODEL_007", event.start_mark.index, event.start_mark.index + 1, tag=event.tag)
 
-    def _push(self, node: ListNode | MappingNode) -> None:
+    def _push(self, node: ListNode | MappingNode, anchor: str | None) -> None:
         if len(self._open) >= MAX_NESTING:
             self._error("MODEL_008", node.start, node.start + 1, limit=MAX_NESTING)
             raise _TooDeepError
         self._open.append(node)
+        self._open_anchors.append(anchor)
         self._keys.append(None)
+
+    def _name(self, anchor: str | None, node: DocumentNode) -> None:
+        if anchor is not None:
+            self._anchors[anchor] = node
+
+    def _repeated(self, anchor: str, start: int, end: int) -> DocumentNode:
+        """A copy of what an anchor names, which knows where the alias stands."""
+        node = self._anchors.get(anchor)
+        if anchor in self._open_anchors:
+            self._spoil("MODEL_006", start, end, anchor=anchor, problem="it stands inside of what it repeats")
+        elif node is None:
+            problem = f"no &{anchor} stands before it in this document"
+            self._spoil("MODEL_006", start, end, anchor=anchor, problem=problem)
+        else:
+            try:
+                return self._copy(node, start, len(self._open))
+            except _ExpandedTooFarError as error:
+                self._spoil(error.code, start, end, **error.parameters)
+                raise _TooDeepError from None
+        return ScalarNode(start, end, "", None)
+
+    def _copy(self, node: DocumentNode, alias: int, depth: int) -> DocumentNode:
+        self._copied += 1
+        if self._copied > MAX_ALIASED_NODES:
+            raise _ExpandedTooFarError("MODEL_090", what="aliases", limit=f"{MAX_ALIASED_NODES:,} values")
+        if not isinstance(node, ScalarNode) and depth >= MAX_NESTING:
+            raise _ExpandedTooFarError("MODEL_008", limit=MAX_NESTING)
+        match node:
+            case ScalarNode():
+                return replace(node, alias=alias)
+            case ListNode():
+                return replace(node, items=[self._copy(item, alias, depth + 1) for item in node.items], alias=alias)
+            case MappingNode():
+                entries = {
+                    key: MappingEntry(replace(entry.key, alias=alias), self._copy(entry.value, alias, depth + 1))
+                    for key, entry in node.entries.items()
+                }
+                return replace(node, entries=entries, alias=alias)
 
     def _add(self, node: DocumentNode) -> None:
         if not self._open:
@@ -179,6 +234,8 @@ class _YamlComposer:
             is_reference = self._shown.text[max(0, key.start - 1) : key.start + 1] == "{{"
             hint = "put quotes around {{NAME}}: to YAML, braces begin a mapping" if is_reference else None
             self._spoil("MODEL_010", key.start, key.end, hint=hint, kind=kind)
+        elif key.text == "<<" and key.style is None:
+            self._spoil("MODEL_091", key.start, key.end)
         elif first := parent.entries.get(key.text):
             line = self._shown.within(first.key.start, first.key.end).line
             hint = f"it is first given on line {line}"
@@ -207,6 +264,9 @@ def _syntax_error(error: yaml.YAMLError, text: str, shown: Span) -> DaybookError
     context = getattr(error, "context", None)
     sentence = f"{problem} {context}" if context else problem
     hint = next((hint for words, hint in _SYNTAX_HINTS.items() if words in problem), None)
+    line = text[text.rfind("\n", 0, index) + 1 : (text + "\n").find("\n", index)]
+    if "${" in line:
+        hint = "put quotes around a text with ${name} inside of braces or brackets"
     return DaybookError("MODEL_004", span=span, hint=hint, problem=sentence[:1].upper() + sentence[1:])
 
 

@@ -1,5 +1,7 @@
 """The operations of a project with their keys, numbers and defaults arranged."""
 
+from dataclasses import replace
+
 from daybook.errors import DaybookError
 from daybook.model.source_map import (
     DocumentNode,
@@ -23,8 +25,8 @@ def normalize_operations(project: DocumentNode, source: SourceMap, errors: list[
     in_order = [node for _, node in sorted(zip(numbers, completed, strict=True), key=lambda pair: pair[0])]
     entries = dict(project.entries)
     key = project.entries["operations"].key
-    entries["operations"] = MappingEntry(key, ListNode(listed.start, listed.end, in_order))
-    return MappingNode(project.start, project.end, entries)
+    entries["operations"] = MappingEntry(key, replace(listed, items=in_order))
+    return replace(project, entries=entries)
 
 
 def _with_proper_keys(node: DocumentNode, source: SourceMap, errors: list[DaybookError]) -> DocumentNode:
@@ -42,7 +44,7 @@ def _with_proper_keys(node: DocumentNode, source: SourceMap, errors: list[Dayboo
             entries[key] = entry
     _lift_selector(entries, source, errors)
     _without_selector_on_append(entries, source, errors)
-    return MappingNode(node.start, node.end, entries)
+    return replace(node, entries=entries)
 
 
 def _lift_selector(entries: dict[str, MappingEntry], source: SourceMap, errors: list[DaybookError]) -> None:
@@ -53,7 +55,7 @@ def _lift_selector(entries: dict[str, MappingEntry], source: SourceMap, errors: 
     if inner is None:
         return
     rest = {key: entry for key, entry in arguments.value.entries.items() if key != "selector"}
-    entries["arguments"] = MappingEntry(arguments.key, MappingNode(arguments.value.start, arguments.value.end, rest))
+    entries["arguments"] = MappingEntry(arguments.key, replace(arguments.value, entries=rest))
     if "selector" in entries:
         errors.append(DaybookError("PROJECT_005", span=source.node_span(inner.key)))
     else:
@@ -109,7 +111,7 @@ def _with_defaults(node: DocumentNode, seq: int) -> DocumentNode:
     entries["seq"] = (
         _generated_entry("seq", seq, node) if "seq" not in node.entries else _with_seq(node.entries["seq"], seq)
     )
-    return MappingNode(node.start, node.end, entries)
+    return replace(node, entries=entries)
 
 
 def _generated_entry(key: str, value: str | int, parent: MappingNode) -> MappingEntry:
@@ -120,7 +122,8 @@ def _generated_entry(key: str, value: str | int, parent: MappingNode) -> Mapping
 
 def _with_seq(entry: MappingEntry, seq: int) -> MappingEntry:
     """The seq that counts, at the position of the one that was written."""
-    return MappingEntry(entry.key, ScalarNode(entry.value.start, entry.value.end, str(seq), seq))
+    value = ScalarNode(entry.value.start, entry.value.end, str(seq), seq, alias=entry.value.alias)
+    return MappingEntry(entry.key, value)
 
 
 def _integer_value(node: DocumentNode | None) -> int:

@@ -61,8 +61,11 @@ _SUFFIXES = (".yaml", ".yml", ".json")
 _SKIPPED_AT_ROOT = frozenset({"tests", "schemas"})
 _HEAD_BYTES = 65_536
 _TOP_KEY = re.compile(rf"^[{{\s\"']*({'|'.join(DEFINITION_KINDS)})[\"']?\s*:", re.MULTILINE)
-_FIRST_VALUE = {key: re.compile(rf"(?<![\w.-]){key}[\"']?\s*:\s*[\"']?([^\"'\n,}}]+)") for key in ("id", "name")}
-_NAMED_ID = re.compile(r"\b(?:id|name|register_as_dataset)[\"']?\s*:\s*[\"']?([^\"'\n,}]+)")
+_FIRST_VALUE = {
+    key: re.compile(rf"(?<![\w.-]){key}[\"']?\s*:\s*[\"']?((?:\$\{{\w*\}}|[^\"'\n,}}])+)") for key in ("id", "name")
+}
+_NAMED_ID = re.compile(r"\b(?:id|name|register_as_dataset)[\"']?\s*:\s*[\"']?((?:\$\{\w*\}|[^\"'\n,}])+)")
+_TEMPLATE = re.compile(r"\$\{\w*\}")
 # Reading a text of this size takes long enough to look first whether it may define something.
 _LARGE_TEXT = 200_000
 
@@ -89,9 +92,9 @@ class LoadedWorkspace(WorkspaceLocation):
     skipped: tuple[Path, ...] = ()
 
     @property
-    def doubtful(self) -> frozenset[str]:
+    def doubtful(self) -> "DoubtfulIds":
         """The ids that files with errors may define or register; a missing reference to one of them is not reported."""
-        return frozenset[str]().union(*(file.names for file in self.broken))
+        return DoubtfulIds(frozenset[str]().union(*(file.names for file in self.broken)))
 
     def get(self, kind: DefinitionKind, id_: str) -> Definition[Any] | None:
         return self.definitions[kind].get(id_)
@@ -100,6 +103,24 @@ class LoadedWorkspace(WorkspaceLocation):
         """Every definition, kind by kind, in the order of their files."""
         for kind in DEFINITION_KINDS:
             yield from self.definitions[kind].values()
+
+
+@dataclass(frozen=True, slots=True)
+class DoubtfulIds:
+    """Names that a text gives, of which some may be templates of `for_each`."""
+
+    names: frozenset[str]
+
+    def __bool__(self) -> bool:
+        return bool(self.names)
+
+    def __contains__(self, id_: object) -> bool:
+        return id_ in self.names or any(_fits(str(id_), name) for name in self.names if "${" in name)
+
+
+def _fits(id_: str, name: str) -> bool:
+    """Whether an id is a name, or what a template of `for_each` may make."""
+    return re.fullmatch(".*".join(map(re.escape, _TEMPLATE.split(name))), id_) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +142,7 @@ class LoadedFile:
         """Whether a definition in the text may have this id: its first id or name says so."""
         for part in self._parts(kind):
             first = [value[1].strip() for key in ("id", "name") if (value := _FIRST_VALUE[key].search(part))]
-            if id_ in (*first, *map(slug, first)):
+            if any(_fits(id_, name) for name in first) or id_ in map(slug, first):
                 return True
         return False
 
@@ -255,6 +276,7 @@ def _load_file(path: Path) -> LoadedFile:
 # Keys that are common in files of other programs.
 _FOREIGN_FILE_CODES = frozenset(
     {"MODEL_004", "MODEL_005", "MODEL_006", "MODEL_007", "MODEL_008", "MODEL_009", "MODEL_010", "MODEL_013"}
+    | {"MODEL_090", "MODEL_091"}
 )
 
 

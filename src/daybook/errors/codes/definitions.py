@@ -19,9 +19,10 @@ MODEL_CODES: dict[str, Code] = code_family(
     ),
     Code(
         "MODEL_006",
-        "Anchors and aliases are not allowed in definitions",
-        "With an alias, a value is not written where it is used.",
-        hint="write the value itself",
+        "*{anchor} repeats nothing: {problem}",
+        "An alias repeats what an anchor before it names: `&rates [...]`, then `*rates`. An anchor is known within its "
+        "document, and what it names cannot repeat itself.",
+        hint="write &{anchor} before the value that *{anchor} repeats",
     ),
     Code(
         "MODEL_007",
@@ -263,6 +264,29 @@ MODEL_CODES: dict[str, Code] = code_family(
         "The close is shown and built from the definitions without errors. A project that needs one of the "
         "others is reported with its errors.",
         hint="`daybook validate` shows them",
+    ),
+    Code(
+        "MODEL_090",
+        "The {what} of this file make more than {limit}",
+        "What aliases repeat and what for_each makes is bounded, so that a small file cannot fill the memory.",
+        hint="divide the file",
+    ),
+    Code(
+        "MODEL_091",
+        "Merge keys are not allowed in definitions",
+        "With `<<`, keys are not written where they count, and which of two values counts is easily mistaken.",
+        hint="repeat whole values with an alias, or use for_each",
+    ),
+    Code(
+        "MODEL_092",
+        "{problem}",
+        "`for_each` is a list of mappings with the same names, or one name with a list of values. A value is a number "
+        "or a text of letters, digits, spaces, `.`, `_` and `-`, without `..`.",
+    ),
+    Code(
+        "MODEL_093",
+        "Unknown name {reference} of for_each",
+        "`${name}` stands for the value that an element of `for_each` gives the name. `$${` is a literal `${`.",
     ),
     Code(
         "MODEL_095",
