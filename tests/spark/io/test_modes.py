@@ -7,6 +7,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from daybook.engine.java.classic import activate_session
+from daybook.engine.java.session import separate_session
 from daybook.errors import DaybookError
 from daybook.io.registry import writer_for
 from daybook.io.target import OutputColumn, Target, WrittenSlice
@@ -50,10 +51,10 @@ def test_replace_takes_everything_away(spark: SparkSession, place: Place) -> Non
 
 
 @python_and_java
-def test_another_thread_than_the_one_that_started_the_session_writes_as_well(spark: SparkSession, place: Place) -> None:
+def test_a_thread_in_which_another_session_is_active_writes_as_well(spark: SparkSession, place: Place) -> None:
     df, target = rows(spark, "a"), place.target(COLUMNS)
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(activate_session, spark).result()
+        pool.submit(lambda: activate_session(separate_session(spark))).result()
         pool.submit(write, df, target).result()
     assert keys(spark, target) == [("a", None)]
 

@@ -17,6 +17,7 @@ from pyspark import cloudpickle
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
+from daybook.engine.java.classic import activate_session
 from daybook.engine.java.session_conf import temporary_settings
 from daybook.errors import DaybookError
 from daybook.io.format import Format, Leftover
@@ -219,12 +220,15 @@ _PICKLING = threading.Lock()
 
 
 def register_copy_source(spark: SparkSession) -> None:
-    """Make the data source known to the session, carried by value."""
+    """Make the data source known to the session, carried by value, and the session known to this thread.
+
+    Spark looks for it in the session that is active, which another part of the program may have changed.
+    """
     module = sys.modules[ingest.__name__]
     with _PICKLING:
         cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
         try:
-            spark.dataSource.register(ingest.CopySource)
+            activate_session(spark).dataSource.register(ingest.CopySource)
         finally:
             cloudpickle.unregister_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
