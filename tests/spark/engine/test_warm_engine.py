@@ -64,9 +64,9 @@ stop_session(session)
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    found = {**os.environ, "DAYBOOK_CACHE": str(folder), "TEST_STATE": str(folder / "state"), **more}
-    found.pop("SPARK_CONNECT_MODE_ENABLED", None)
-    return found
+    variables = {**os.environ, "DAYBOOK_CACHE": str(folder), "TEST_STATE": str(folder / "state"), **more}
+    variables.pop("SPARK_CONNECT_MODE_ENABLED", None)
+    return variables
 
 
 def program(body: str, folder: Path, *arguments: str, **more: str) -> subprocess.Popen[str]:
@@ -119,6 +119,15 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture
+def own_cache(cache: Path, tmp_path: Path) -> Iterator[Path]:
+    """A cache folder without engines, for a test that ends one or needs a new one."""
+    folder = tmp_path / "cache"
+    shutil.copytree(cache, folder, ignore=shutil.ignore_patterns("engines"))
+    yield folder
+    engines_in(folder).stop(force=True)
+
+
 @pytest.fixture(scope="module")
 def raced(cache: Path) -> Iterator[list[str]]:
     """What two commands said that started the engine at the same time."""
@@ -161,8 +170,8 @@ def test_a_table_without_rows_is_a_frame_without_rows(cache: Path) -> None:
 
 @pytest.mark.usefixtures("raced")
 def test_settings_that_do_not_fit_start_cold_with_the_reason(cache: Path) -> None:
-    found = said(program(_USE, cache, AWS_PROFILE="other"))
-    assert found.endswith("does not fit: the variable AWS_PROFILE differs")
+    reason = said(program(_USE, cache, AWS_PROFILE="other"))
+    assert reason.endswith("does not fit: the variable AWS_PROFILE differs")
     (state,) = engines_in(cache, AWS_PROFILE="other").states()
     assert state.differences == ("the variable AWS_PROFILE differs",)
 
@@ -195,48 +204,47 @@ def test_the_token_is_in_no_argument_and_no_log_and_the_folder_is_private(cache:
     use.close()
 
 
-@pytest.mark.usefixtures("raced")
-def test_it_warms_itself_up_until_a_command_comes_and_that_is_no_use(cache: Path) -> None:
-    home = home_of(cache)
+def test_it_warms_itself_up_until_a_command_comes_and_that_is_no_use(own_cache: Path) -> None:
+    home = home_of(own_cache)
+    assert engines_in(own_cache).start("10m") is not None
     wait_until(lambda: samples_in(home))
     assert all(path.stat().st_mode & 0o077 == 0 for path in samples_in(home))
-    (state,) = engines_in(cache).states()
+    (state,) = engines_in(own_cache).states()
     assert not state.is_used
     assert state.warm_up is not None
     assert not state.warm_up.is_over
     use = home.share()
     assert use is not None
     wait_until(lambda: not samples_in(home))
-    assert said(program(_USE, cache)) == "5"
+    assert said(program(_USE, own_cache)) == "5"
     use.close()
     wait_until(lambda: samples_in(home))
 
 
-@pytest.mark.usefixtures("raced")
-def test_an_engine_whose_keeper_is_killed_is_gone_and_the_next_one_ends_when_nothing_uses_it(cache: Path) -> None:
-    (state,) = engines_in(cache).states()
-    java = java_of(state.record)
-    os.kill(state.record.pid, signal.SIGKILL)
-    wait_until(lambda: engines_in(cache).states() == [])
-    assert open_warm_session(engines_in(cache), app_name="test") == "no engine is running"
+def test_an_engine_whose_keeper_is_killed_is_gone_and_the_next_one_ends_when_nothing_uses_it(own_cache: Path) -> None:
+    record = engines_in(own_cache).start("10m")
+    assert record is not None
+    java = java_of(record)
+    os.kill(record.pid, signal.SIGKILL)
+    wait_until(lambda: engines_in(own_cache).states() == [])
+    assert open_warm_session(engines_in(own_cache), app_name="test") == "no engine is running"
     _, alive = psutil.wait_procs(java, timeout=60)
     assert alive == []
-    again = engines_in(cache).start("1s")
+    again = engines_in(own_cache).start("1s")
     assert again is not None
     java = java_of(again)
-    wait_until(lambda: engines_in(cache).states() == [])
+    wait_until(lambda: engines_in(own_cache).states() == [])
     _, alive = psutil.wait_procs(java, timeout=60)
     assert alive == []
     for name in ("engine.json", "warm-up.json", "sample.*"):
-        assert not list(cache.rglob(name))
+        assert not list(own_cache.rglob(name))
 
 
-def test_an_engine_whose_java_is_killed_is_gone_and_its_queries_fail(tmp_path: Path, cache: Path) -> None:
-    shutil.copytree(cache, tmp_path / "cache", ignore=shutil.ignore_patterns("engines"))
-    engines = engines_in(tmp_path / "cache")
+def test_an_engine_whose_java_is_killed_is_gone_and_its_queries_fail(own_cache: Path) -> None:
+    engines = engines_in(own_cache)
     record = engines.start("10m")
     assert record is not None
-    users = [program(_LOSE, tmp_path / "cache", kind) for kind in ("its own", "separate")]
+    users = [program(_LOSE, own_cache, kind) for kind in ("its own", "separate")]
     for user in users:
         assert user.stdout is not None
         assert user.stdout.readline() == "up\n"
