@@ -217,9 +217,10 @@ def _limit_retries(session: Any, has_ended: Callable[[], bool], most: int | None
                 self.asked, self.answer = exception, is_left and super().can_retry(exception)
             return self.answer
 
-        def next_attempt(self, exception: BaseException | None = None) -> int | None:
+        # Clients before Spark 4.1 pass no failure.
+        def next_attempt(self, *failure: BaseException | None) -> int | None:
             self.attempts += 1
-            return super().next_attempt(exception)
+            return super().next_attempt(*failure)
 
     class QuietPolicy(DefaultPolicy):
         def can_retry(self, e: BaseException) -> bool:
