@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help archive demo test test-programs test-quick test-java test-connect test-spark test-cluster faults orchestrators check lint format types layers reference docs docs-serve bench bench-full lock clean
+.PHONY: help archive demo test test-programs test-quick test-java test-connect test-spark test-oldest-spark test-cluster faults orchestrators check lint format types layers reference docs docs-serve bench bench-full lock clean
 
 VENV ?= .venv
 export DAYBOOK_VENV := $(VENV)
@@ -56,6 +56,13 @@ test-spark: ## run the tests of the engine, of runs and of scenarios with anothe
 	@tools/spark_environment $(SPARK)
 	@tools/in_memory $(OTHER_SPARK) -n $(WORKERS_WITH_JAVA) --share-java $(SPARK_TESTS)
 	@tools/in_memory $(OTHER_SPARK) --connect tests/spark/engine tests/spark/runs
+
+# The operations alone, and runs computed again across versions: what a change is most likely to break.
+OLDEST_SPARK_TESTS := $(addprefix tests/spark/engine/test_,aggregate.py append.py identity.py join.py loading.py output.py update.py window.py)
+test-oldest-spark: ## run a short form of the tests with the oldest Spark, and replay runs across versions
+	@tools/spark_environment 4.0
+	@tools/in_memory $(subst $(SPARK),4.0,$(OTHER_SPARK)) -n $(CORES) --share-java $(OLDEST_SPARK_TESTS)
+	@tools/in_memory $(RUN)/python -m pytest -q -m spark -n 2 tests/e2e/test_versions.py
 
 test-cluster: ## run the engine's tests and a small close on a real Spark cluster, and kill its executors
 	@tools/environment dev
