@@ -147,7 +147,7 @@ def test_with_the_client_a_run_needs_a_server(tmp_path: Path, wheel: Path, locke
     client = Installed(tmp_path, wheel, locked, "[connect]")
     assert not list(tmp_path.glob("environment/lib/*/site-packages/pyspark/jars"))
     refused = client.daybook(RUN)
-    assert refused.returncode == 1
+    assert refused.returncode == 2
     assert "[RUN_919] This needs Spark, and only the client of Spark Connect is installed" in refused.stderr
     with connect_server(tmp_path / "server.log") as port:
         with (client.workspace / "daybook.yaml").open("a") as settings:

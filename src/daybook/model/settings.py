@@ -59,6 +59,11 @@ class EngineSettings(Declaration):
         ),
     )
 
+    @property
+    def needs_java_here(self) -> bool:
+        """Whether Spark starts on this machine: at a Connect server it runs already."""
+        return self.remote is None or not self.remote.startswith("sc://")
+
 
 class RetentionSettings(Declaration):
     """What `daybook gc` keeps; nothing is removed otherwise."""

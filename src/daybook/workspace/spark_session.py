@@ -82,10 +82,15 @@ class BackgroundSession:
                 self._thread = thread
 
     def begin_for(self, snapshot: "RunSnapshot") -> None:
-        """Start for a run that is about to begin: quickly for a small one, with all optimisations for a large one."""
+        """Start for a run that is about to begin: quickly for a small one, with all optimisations for a large one.
+
+        RUN_919 or RUN_920 without a Spark that can be used, so that no run is recorded.
+        """
         from daybook.engine.java.launch import choose_workload
+        from daybook.engine.java.spark_version import require_spark
         from daybook.runs.sources import input_bytes
 
+        require_spark(java_side=self._settings.needs_java_here)
         if self._thread is None:
             needs_classic = any(source.type == "jdbc" for source in snapshot.datasources)
             self.begin(choose_workload(input_bytes(snapshot)), needs_classic=needs_classic)

@@ -1,5 +1,6 @@
 """What works where no Spark is installed: its package is hidden from a process of its own."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -51,3 +52,4 @@ def test_a_run_is_refused(starter: Path) -> None:
     assert done.returncode == 2
     assert "[RUN_919] This needs Spark, and no Spark is installed" in done.stderr
     assert "Traceback" not in done.stderr
+    assert json.loads(daybook("runs --json", starter).stdout)["runs"] == []

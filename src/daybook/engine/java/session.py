@@ -73,9 +73,8 @@ def start_session(
     """
     if settings.master and settings.remote:
         raise DaybookError("RUN_907", master=settings.master, remote=settings.remote)
-    is_foreign_server = settings.remote is not None and settings.remote.startswith("sc://")
-    require_spark(java_side=not is_foreign_server)
-    if settings.remote is not None and is_foreign_server:
+    require_spark(java_side=settings.needs_java_here)
+    if settings.remote is not None and not settings.needs_java_here:
         session = open_remote_session(settings.remote, remote_conf(settings))
         return _checked_foreign(_with_required_conf(session))
     conf = application_conf(settings, app_name=app_name, ui=ui)
