@@ -12,6 +12,7 @@ from unittest.mock import patch
 
 from sqlalchemy import Engine, event
 
+from daybook.io.storage import Storage
 from daybook.runs import maintenance
 from daybook.runs.environment import remove_folder
 from daybook.store import open_store
@@ -34,10 +35,10 @@ def die_at_removal(number: int) -> None:
     """SIGKILL before the folder with this number is removed."""
     numbers = itertools.count(1)
 
-    def count(uri: str) -> None:
+    def count(uri: str, storage: Storage) -> None:
         if next(numbers) == number:
             os.kill(os.getpid(), signal.SIGKILL)
-        remove_folder(uri)
+        remove_folder(uri, storage)
 
     patch.object(maintenance, "remove_folder", count).start()
 

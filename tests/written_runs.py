@@ -12,9 +12,8 @@ import pyarrow.parquet as pq
 from daybook.engine.counters import GroupCounts
 from daybook.errors import DaybookError
 from daybook.errors.render import error_to_record
-from daybook.io.filesystem import join_uri
+from daybook.io.filesystem import absolute_uri, join_uri
 from daybook.io.formats.databases.writer import _slice_version
-from daybook.io.formats.delta.log import table_uri
 from daybook.io.formats.delta.writer import file_statistics
 from daybook.io.formats.files.folder import slice_state
 from daybook.io.registry import writer_for
@@ -81,7 +80,7 @@ def _claim(around: RunEnvironment, target: Target, written: tuple[WrittenSlice, 
 def _stage(target: Target, table: pa.Table, files: int) -> StagedOutput:
     match target:
         case FileTarget(format="delta"):
-            place = Path(join_uri(table_uri(target.uri), target.new_attempt_name()))
+            place = Path(join_uri(absolute_uri(target.uri), target.new_attempt_name()))
             folder = place if target.run_period is None else place / f"_run_period={target.run_period}"
             _write_parts(folder, table, files)
             found = staged_parquet_files(str(place), lambda footer: file_statistics(footer, target.columns))

@@ -49,7 +49,7 @@ def bridge(environment: RunEnvironment, request: BridgeRequest) -> BridgeResult:
     with environment.spark(run_b.snapshot) as spark:
         try:
             hybrids = Hybrids(a, b, rows, differences)
-            engine = StateEngine(spark, HybridSources(environment, spark, hybrids), staging)
+            engine = StateEngine(spark, HybridSources(environment, spark, hybrids), environment.staging(spark, staging))
             measure = Measure(request.measure, tuple(dict.fromkeys(request.by)))
             written: dict[Side, WrittenOutput] = {
                 "a": WrittenOutput.find(environment, spark, a),
@@ -59,7 +59,7 @@ def bridge(environment: RunEnvironment, request: BridgeRequest) -> BridgeResult:
             steps = walk.walk(order)
             return _result(a, b, rows, output_b.destination, measure, walk, steps)
         finally:
-            remove_folder(staging)
+            remove_folder(staging, environment.storage)
 
 
 def _check_columns(side: ComparedOutput, request: BridgeRequest) -> None:

@@ -73,7 +73,7 @@ def find_recorded_run(environment: RunEnvironment, text: str) -> RecordedRun:
         commits = {commit.operation_seq: commit for commit in transaction.outcomes.commits(run_id)}
     if not commits:
         raise DaybookError("RUN_062", run_id=run_id, status=record.status)
-    return RecordedRun(record, restore_run(snapshot, environment.root), pins, commits)
+    return RecordedRun(record, restore_run(snapshot, environment.root, environment.storage), pins, commits)
 
 
 def choose_outputs(a: RecordedRun, b: RecordedRun, wanted: str | None) -> tuple[OutputResult, OutputResult]:
@@ -275,7 +275,8 @@ def _compute_slice(
     loads = [load for load in output.plan.loads if load.key in cut.feeds.values()]
     sources = read_run_sources(environment, spark, run, loads)
     frames = {key: sources[whole].frame for key, whole in cut.feeds.items()}
-    pipeline = Pipeline(spark, cut.plan, frames, staging=staging, as_of=run.snapshot.as_of)
+    folder = environment.staging(spark, staging)
+    pipeline = Pipeline(spark, cut.plan, frames, staging=folder, as_of=run.snapshot.as_of)
     (group,) = pipeline.groups()
     (written,) = group.outputs
     types = {**SYSTEM_COLUMNS, **written.step.columns}

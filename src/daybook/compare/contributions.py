@@ -15,7 +15,7 @@ from daybook.compare.diff import ComparedColumn, ComparedSlices, Contributions, 
 from daybook.compare.hybrid import HybridPlan
 from daybook.compare.measured_state import HybridSources, Measure, MeasuredState, StateEngine, collect_totals
 from daybook.compare.result import Cause, CauseName, Number, RowCounts, RowEffect, subtract
-from daybook.engine.context import RunContext, literal_path_pattern
+from daybook.engine.context import RunContext
 from daybook.engine.failures import translate_failure
 from daybook.engine.load_rows import load_source
 from daybook.errors import DaybookError
@@ -170,11 +170,10 @@ def measure_contributions(
 
 def stage_contributions(engine: StateEngine, state: HybridPlan, planned: ContributionPlan) -> StagedContributions:
     """Computes the contributions of a state and writes them down."""
-    path = f"{engine.new_folder()}/contributions"
+    folder = engine.new_folder()
     with engine.rows(state, planned.cut) as df:
-        df.write.mode("overwrite").parquet(path)
-        schema = df.schema
-    return StagedContributions(engine.spark.read.schema(schema).parquet(literal_path_pattern(path)), planned)
+        contributions = folder.keep(df, "contributions")
+    return StagedContributions(contributions, planned)
 
 
 def _narrow(cut: PartialPlan, names: Iterable[str]) -> PartialPlan:

@@ -298,7 +298,7 @@ def diff(environment: RunEnvironment, request: DiffRequest) -> DiffResult:
             right = open_slice(environment, spark, b, rows.seq_b, names, f"{staging}/b")
             compared = compare_rows(left, right, keys, values, tolerance=request.tolerance, limit=request.limit)
         finally:
-            remove_folder(staging)
+            remove_folder(staging, environment.storage)
     only_a, only_b = _one_sided(a, b), _one_sided(b, a)
     return DiffResult(
         a=run_a.compared(is_computed=left.is_computed),

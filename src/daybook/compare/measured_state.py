@@ -16,6 +16,7 @@ from daybook.compare.result import Number, add, is_about
 from daybook.compare.shared_rows import SharedRows, StatePass
 from daybook.engine.context import SourceFrame
 from daybook.engine.pipeline import Pipeline
+from daybook.engine.working_dataset import StagingFolder
 from daybook.errors import DaybookError, Notice, flatten, notice
 from daybook.expression import quote_identifier
 from daybook.expression.type_rules import is_number
@@ -127,7 +128,7 @@ class StateEngine:
     `computations` counts the passes that begin with the sources.
     """
 
-    def __init__(self, spark: SparkSession, sources: HybridSources, folder: str) -> None:
+    def __init__(self, spark: SparkSession, sources: HybridSources, folder: StagingFolder) -> None:
         self.spark = spark
         self.sources = sources
         self.shared = SharedRows()
@@ -135,9 +136,9 @@ class StateEngine:
         self._folder = folder
         self._passes = 0
 
-    def new_folder(self) -> str:
+    def new_folder(self) -> StagingFolder:
         self._passes += 1
-        return f"{self._folder}/{self._passes}"
+        return self._folder.below(str(self._passes))
 
     @contextmanager
     def rows(self, state: HybridPlan, cut: PartialPlan) -> Iterator[DataFrame]:

@@ -66,19 +66,27 @@ class Staging(Protocol):
 
 
 class StagingFolder:
-    """Intermediate results, written once as Parquet and read back; the caller removes the folder."""
+    """Intermediate results, written once as Parquet and read back; the caller removes the folder.
 
-    def __init__(self, spark: "SparkSession", folder: str) -> None:
+    `options` say how Spark reaches the folder where it is on an object store.
+    """
+
+    def __init__(self, spark: "SparkSession", folder: str, options: Mapping[str, str] | None = None) -> None:
         self._spark = spark
         self._folder = folder.rstrip("/")
+        self._options = dict(options or {})
         self._count = 0
+
+    def below(self, name: str) -> "StagingFolder":
+        """A folder of its own inside of this one."""
+        return StagingFolder(self._spark, f"{self._folder}/{name}", self._options)
 
     def keep(self, df: "DataFrame", label: str) -> "DataFrame":
         """The same rows, from storage."""
         self._count += 1
         path = f"{self._folder}/{self._count:03d}-{label}"
-        df.write.mode("overwrite").parquet(path)
-        return self._spark.read.schema(df.schema).parquet(literal_path_pattern(path))
+        df.write.options(**self._options).mode("overwrite").parquet(path)
+        return self._spark.read.options(**self._options).schema(df.schema).parquet(literal_path_pattern(path))
 
 
 class WorkingDataset:

@@ -211,7 +211,7 @@ def _fresh_draft(files: CheckedFiles, environment: RunEnvironment, request: RunR
         # The run says what is wrong.
         return None
     with environment.store.read() as transaction:
-        return find_fresh_draft(transaction, prepared, environment.root)
+        return find_fresh_draft(transaction, prepared, environment.root, environment.storage)
 
 
 def _run_request_of(request: BuildRequest, node: Node, build_id: str | None = None) -> RunRequest:

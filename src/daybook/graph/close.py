@@ -34,6 +34,7 @@ from daybook.model.json_fields import Hidden, Merged
 from daybook.model.project import Project
 from daybook.model.serialization import encode_definition
 from daybook.resolve.project_files import CheckedFiles, is_pattern, matching_projects
+from daybook.runs.environment import seen_storage
 from daybook.store.database.projects import find_active_project
 from daybook.store.store import MetadataStore, Transaction
 
@@ -75,6 +76,7 @@ class Close:
         self._asks_databases = asks_databases
         self._parameters = parameters
         self.seen: Definitions = self._seen(is_applied=False)
+        self._storage = seen_storage(definitions, self.seen)
         written: Mapping[str, Definition[Project]] = definitions.definitions["project"]
         self._errors_of = _errors_by_project(files)
         self.projects = {
@@ -86,7 +88,7 @@ class Close:
             {project_id: now.project for project_id, now in self.projects.items()}, self.seen
         )
         self._registered = registered_datasets(self.graph.projects.values())
-        slices = SliceMap(every_slice(transaction), definitions.root, asks_databases=asks_databases)
+        slices = SliceMap(every_slice(transaction), definitions.root, self._storage, asks_databases=asks_databases)
         self._read_state(CloseHistory(transaction, slices, projects))
         calendars = [known_calendar(now.project, self.seen) for now in self.projects.values()]
         self.span: PeriodSpan | None = parse_span(period, calendars) if period is not None else None
@@ -108,7 +110,9 @@ class Close:
         if written is not None:
             project = now._project_now(written, self._errors_of(project_id))
         now.projects = {**self.projects, project_id: project}
-        slices = SliceMap(slices_by_table(transaction), self._definitions.root, asks_databases=self._asks_databases)
+        slices = SliceMap(
+            slices_by_table(transaction), self._definitions.root, self._storage, asks_databases=self._asks_databases
+        )
         now._read_state(CloseHistory(transaction, slices, [project_id]))
         return now
 
@@ -128,6 +132,7 @@ class Close:
             history,
             self.projects,
             root=self._definitions.root,
+            storage=self._storage,
             allowed_hosts=self._definitions.settings.catalogs.allowed_hosts,
             registered=self._registered,
             asks_databases=self._asks_databases,

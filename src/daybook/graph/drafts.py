@@ -8,6 +8,7 @@ from daybook.graph.freshness import has_other_content
 from daybook.io.filesystem import list_files
 from daybook.io.pins import FilesPin, LandedPin, Pin, TablePin
 from daybook.io.registry import format_named, writer_for
+from daybook.io.storage import Storage
 from daybook.resolve.location import Location
 from daybook.runs.attempt.prepare import PreparedRun
 from daybook.runs.attempt.recorder import recorded_pins
@@ -19,7 +20,7 @@ from daybook.store.store import Transaction
 _LOOKED_AT = 20
 
 
-def find_fresh_draft(transaction: Transaction, prepared: PreparedRun, root: Path) -> str | None:
+def find_fresh_draft(transaction: Transaction, prepared: PreparedRun, root: Path, storage: Storage) -> str | None:
     """The last draft of the same user, project and period, if a run now would read and compute the same."""
     now = prepared.snapshot
     run_filter = RunFilter(now.project.id, now.period.identifier)
@@ -31,7 +32,7 @@ def find_fresh_draft(transaction: Transaction, prepared: PreparedRun, root: Path
     if _question(before) != _question(now):
         return None
     pins = recorded_pins(transaction, last.id)
-    is_same = all(_is_unchanged(source, pins.get(source.key, ()), root) for source in now.sources)
+    is_same = all(_is_unchanged(source, pins.get(source.key, ()), root, storage) for source in now.sources)
     return last.id if is_same and all(_is_there(output, last.id) for output in prepared.outputs) else None
 
 
@@ -57,30 +58,30 @@ def _place(location: Location) -> tuple[object, ...]:
     return (location.format, location.uri, location.schema, location.table, location.slices, location.without)
 
 
-def _is_unchanged(source: SourceSnapshot, pins: tuple[Pin, ...], root: Path) -> bool:
+def _is_unchanged(source: SourceSnapshot, pins: tuple[Pin, ...], root: Path, storage: Storage) -> bool:
     """Whether files and foreign tables are what the draft read; slices are compared by the runs that wrote them."""
     if not pins and not source.slices:
         return False
-    return all(_is_same_data(pin, source, root) for pin in pins)
+    return all(_is_same_data(pin, source, root, storage) for pin in pins)
 
 
-def _is_same_data(pin: Pin, source: SourceSnapshot, root: Path) -> bool:
+def _is_same_data(pin: Pin, source: SourceSnapshot, root: Path, storage: Storage) -> bool:
     match pin:
         case TablePin():
             if source.slices:
                 return True
             location = next((place for place in source.resolution.locations if place.label == pin.uri), None)
-            return location is not None and not format_named(location.format).has_changed(pin, location, root)
+            return location is not None and not format_named(location.format).has_changed(pin, location, root, storage)
         case FilesPin():
-            return bool(source.slices) or frozenset(list_files(pin.uri)) == frozenset(pin.files)
+            return bool(source.slices) or frozenset(list_files(pin.uri, storage=storage)) == frozenset(pin.files)
         case LandedPin(files=()):
             # A database is read again by every build.
             return False
         case LandedPin():
-            present = {file.path: file for uri in pin.uris for file in list_files(uri)}
+            present = {file.path: file for uri in pin.uris for file in list_files(uri, storage=storage)}
             before = {pinned.stat.path: pinned for pinned in pin.files}
             return present.keys() == before.keys() and not any(
-                has_other_content(present[path], pinned.stat, pinned.digest) for path, pinned in before.items()
+                has_other_content(present[path], pinned.stat, pinned.digest, storage) for path, pinned in before.items()
             )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -12,6 +12,7 @@ from daybook.graph.nodes import CloseHistory, Node
 from daybook.io.filesystem import FileStat, content_digest, list_files
 from daybook.io.pins import FilesPin, LandedPin, Pin, TablePin
 from daybook.io.registry import format_named
+from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.model.calendar import Period
 from daybook.model.datasource import CatalogStrategy
 from daybook.model.definition import DatasetVersion
@@ -62,6 +63,7 @@ class Freshness:
         projects: Mapping[str, ProjectNow],
         *,
         root: Path,
+        storage: Storage = PROVIDER_STORAGE,
         allowed_hosts: tuple[str, ...] = (),
         registered: frozenset[str],
         asks_databases: bool = False,
@@ -75,7 +77,8 @@ class Freshness:
         self._root = root
         self._allowed_hosts = allowed_hosts
         self._asks_databases = asks_databases
-        self._list_files = cache(list_files)
+        self._storage = storage
+        self._list_files = cache(partial(list_files, storage=storage))
 
     def of(self, node: Node) -> NodeFreshness:
         """The node by itself, whatever the state of the nodes it reads."""
@@ -222,7 +225,7 @@ class Freshness:
         for pin in pins:
             match pin:
                 case TablePin(uri=uri) if uri == location.label:
-                    if format_named(location.format).has_changed(pin, location, self._root):
+                    if format_named(location.format).has_changed(pin, location, self._root, self._storage):
                         yield f"{label}: the table {location.table or Path(uri).name} has new data"
                     return
                 case FilesPin(uri=uri) if uri == location.uri:
@@ -250,7 +253,7 @@ class Freshness:
         changed = [
             path
             for path, (stat, digest) in before.items()
-            if path in present and has_other_content(present[path], stat, digest)
+            if path in present and has_other_content(present[path], stat, digest, self._storage)
         ]
         for paths, what in ((added, "added"), (removed, "removed"), (changed, "changed")):
             if paths:
@@ -405,19 +408,19 @@ def _stored_place(location: Mapping[str, Any]) -> tuple[str | None, ...]:
     )
 
 
-def has_other_content(now: FileStat, before: FileStat, digest: str | None) -> bool:
+def has_other_content(now: FileStat, before: FileStat, digest: str | None, storage: Storage = PROVIDER_STORAGE) -> bool:
     """By size and time; where only the time is another one, by content if that is known."""
     if now.size != before.size:
         return True
     if now.modified_ns == before.modified_ns:
         return False
-    return digest is None or _digest_of(now) != digest
+    return digest is None or _digest_of(now, storage) != digest
 
 
 @lru_cache(maxsize=4096)
-def _digest_of(file: FileStat) -> str:
+def _digest_of(file: FileStat, storage: Storage) -> str:
     """Of a file as it was listed, so that it is read once however many nodes ask."""
-    return content_digest(file.path)
+    return content_digest(file.path, storage)
 
 
 def _failure_text(run: RunRecord) -> str:

@@ -13,6 +13,7 @@ from daybook.errors import DaybookError
 from daybook.graph.dependencies import Dependency, ProjectGraph
 from daybook.io.location_checks import data_exists, location_exists
 from daybook.io.pins import Pin, pin_from_json
+from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.model.calendar import Period
 from daybook.model.dataset import ViewOf
 from daybook.model.json_fields import PeriodByName
@@ -267,8 +268,11 @@ class SliceMap:
     Unless it `asks_databases` for tables, every table of a database counts as there.
     """
 
-    def __init__(self, slices_of: SlicesOf, root: Path, *, asks_databases: bool = False) -> None:
+    def __init__(
+        self, slices_of: SlicesOf, root: Path, storage: Storage = PROVIDER_STORAGE, *, asks_databases: bool = False
+    ) -> None:
         self._slices_of = slices_of
+        self._storage = storage
         self._root = root
         self._asks_databases = asks_databases
         # Many nodes ask for the same tables, and an identity looks at the disk.
@@ -284,8 +288,8 @@ class SliceMap:
 
     def exists(self, location: Location) -> bool:
         if location.is_database:
-            return not self._asks_databases or data_exists(location, self._root)
-        return location_exists(location)
+            return not self._asks_databases or data_exists(location, self._root, self._storage)
+        return location_exists(location, self._storage)
 
     def owner(self, table: SliceTable, period: str) -> str | None:
         owner = self._slices_of(table).get(period)

@@ -11,14 +11,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit
 
 from daybook.errors import DaybookError
-
-if TYPE_CHECKING:
-    # It brings numpy along; commands that only list local files need neither.
-    from pyarrow import fs
+from daybook.io.storage import PROVIDER_STORAGE, ArrowPath, Storage, bucket_of, hadoop_uri
+from daybook.resolve.paths import canonical_uri
 
 _URI_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
@@ -36,10 +33,15 @@ def local_path(uri: str) -> Path | None:
     return None
 
 
+def absolute_uri(uri: str) -> str:
+    """The one spelling within a program: a plain absolute path, or a URI without a slash at its end."""
+    path = local_path(uri)
+    return canonical_uri(uri).rstrip("/") if path is None else str(path.absolute())
+
+
 def spark_uri(uri: str) -> str:
     """The form Spark takes: a plain path for local places, since it decodes nothing in those."""
-    path = local_path(uri)
-    return uri.rstrip("/") if path is None else str(path.absolute())
+    return hadoop_uri(absolute_uri(uri))
 
 
 def uri_identity(uri: str, workspace: Path) -> str:
@@ -47,32 +49,27 @@ def uri_identity(uri: str, workspace: Path) -> str:
     path = local_path(uri)
     if path is not None:
         return os.path.realpath(workspace / path)
-    parts = urlsplit(uri)
-    scheme = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs"}.get(parts.scheme.lower(), parts.scheme.lower())
-    return f"{scheme}://{parts.netloc.lower()}{posixpath.normpath('/' + parts.path.lstrip('/'))}"
+    parts = urlsplit(canonical_uri(uri))
+    return f"{parts.scheme}://{parts.netloc.lower()}{posixpath.normpath('/' + parts.path.lstrip('/'))}"
 
 
 def join_uri(uri: str, *parts: str) -> str:
     return posixpath.join(uri.rstrip("/") or "/", *parts)
 
 
-@dataclass(frozen=True, slots=True)
-class ArrowPath:
-    """A file system of pyarrow and the path of one place on it."""
-
-    system: "fs.FileSystem"
-    path: str
-
-
-def arrow_path(uri: str) -> ArrowPath:
+def arrow_path(uri: str, storage: Storage = PROVIDER_STORAGE) -> ArrowPath:
     """Where pyarrow finds the place."""
     from pyarrow import fs
 
     path = local_path(uri)
-    if path is not None:
-        return ArrowPath(fs.LocalFileSystem(), str(path.absolute()))
-    system, inner = fs.FileSystem.from_uri(uri)
-    return ArrowPath(system, inner)
+    return storage.arrow_path(uri) if path is None else ArrowPath(fs.LocalFileSystem(), str(path.absolute()))
+
+
+def make_folder(uri: str, storage: Storage = PROVIDER_STORAGE) -> None:
+    """A folder with those it lies in; object stores have none."""
+    if bucket_of(uri) is None:
+        at = arrow_path(uri, storage)
+        at.system.create_dir(at.path, recursive=True)
 
 
 @contextmanager
@@ -82,15 +79,17 @@ def translate_read_errors(uri: str) -> Iterator[None]:
         yield
     except OSError as failure:
         reason = os.strerror(failure.errno) if failure.errno else str(failure)
+        if bucket_of(uri) is not None and not isinstance(failure, PermissionError):
+            raise DaybookError("IO_073", location=uri, reason=reason) from failure
         raise DaybookError("IO_012", location=uri, reason=reason, hint="check that you may read it") from failure
 
 
 _DIGEST_BLOCK = 1 << 20
 
 
-def content_digest(path: str) -> str:
+def content_digest(path: str, storage: Storage = PROVIDER_STORAGE) -> str:
     """A hash of a file's bytes."""
-    place = arrow_path(path)
+    place = arrow_path(path, storage)
     digest = hashlib.blake2b(digest_size=20)
     with translate_read_errors(path), place.system.open_input_stream(place.path, compression=None) as stream:
         while block := stream.read(_DIGEST_BLOCK):
@@ -112,7 +111,7 @@ def _is_hidden(relative: str) -> bool:
     return any(part.startswith((".", "_", "~$")) and "=" not in part for part in relative.split("/"))
 
 
-def list_files(uri: str, root: str | None = None) -> tuple[FileStat, ...]:
+def list_files(uri: str, root: str | None = None, storage: Storage = PROVIDER_STORAGE) -> tuple[FileStat, ...]:
     """The files at a place by path: itself, or everything below it that is not hidden; empty if there is nothing.
 
     Every file is there once: IO_035 for links that lead out of `root`, nowhere, or to what is listed already.
@@ -122,8 +121,9 @@ def list_files(uri: str, root: str | None = None) -> tuple[FileStat, ...]:
             return _list_local_files(folder.absolute(), root)
     from pyarrow import fs
 
-    place = arrow_path(uri)
-    prefix = uri[: uri.index("://") + 3]
+    place = arrow_path(uri, storage)
+    base = absolute_uri(uri)
+    length = len(place.path.rstrip("/"))
     with translate_read_errors(uri):
         info = place.system.get_file_info(place.path)
         if info.type == fs.FileType.NotFound:
@@ -132,9 +132,9 @@ def list_files(uri: str, root: str | None = None) -> tuple[FileStat, ...]:
             files = [info]
         else:
             everything = place.system.get_file_info(fs.FileSelector(place.path, recursive=True))
-            start = len(place.path.rstrip("/")) + 1
-            files = [item for item in everything if item.type == fs.FileType.File and not _is_hidden(item.path[start:])]
-    return tuple(sorted(FileStat(prefix + item.path, item.size, item.mtime_ns or 0) for item in files))
+            is_file = fs.FileType.File
+            files = [item for item in everything if item.type == is_file and not _is_hidden(item.path[length + 1 :])]
+    return tuple(sorted(FileStat(base + item.path[length:], item.size, item.mtime_ns or 0) for item in files))
 
 
 def missing_files_error(uri: str) -> DaybookError:
@@ -219,7 +219,7 @@ def _follow(link: str) -> tuple[Path, os.stat_result]:
 def relative_to(path: str, root: str | None) -> str:
     """A file's path below `root`, or its bare name when it lies elsewhere."""
     if root is not None:
-        base = spark_uri(root).rstrip("/") + "/"
+        base = absolute_uri(root).rstrip("/") + "/"
         if path.startswith(base):
             return path[len(base) :]
     return posixpath.basename(path)

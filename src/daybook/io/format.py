@@ -12,11 +12,12 @@ from pyarrow import fs
 
 from daybook.errors import DaybookError
 from daybook.io.data_files import TableFiles
-from daybook.io.filesystem import FileStat, arrow_path, join_uri, local_path
+from daybook.io.filesystem import FileStat, absolute_uri, arrow_path, join_uri
 from daybook.io.landing.request import LandingRequest, TextFile
 from daybook.io.landing.rows import RowSource
 from daybook.io.pins import Pin, ReadPart, TablePin, TableState
 from daybook.io.registry import format_named
+from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.io.target import parse_staged_name
 from daybook.io.writer import Commit, Writer
 from daybook.model.datasource import DataSource
@@ -46,6 +47,7 @@ class ReadRequest:
     version: DatasetVersion
     slices: frozenset[str] | None
     workspace: Path = Path()
+    storage: Storage = PROVIDER_STORAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,7 @@ class VacuumRequest:
     modified_before_ns: int
     is_dry_run: bool = False
     released: Collection[VersionHolder] = ()
+    storage: Storage = PROVIDER_STORAGE
 
 
 class Format(ABC):
@@ -113,7 +116,7 @@ class Format(ABC):
         """What its packages raise when the storage fails: a database that went away, a log that cannot be read."""
         return ()
 
-    def exists(self, location: Location) -> bool:
+    def exists(self, location: Location, storage: Storage = PROVIDER_STORAGE) -> bool:
         """Whether there is a table to read, of formats that keep versions."""
         raise NotImplementedError(f"{self.name} keeps no versions")
 
@@ -154,15 +157,21 @@ class Format(ABC):
         """Whether runs appended to one of the slices of a table of a database, so that carried ids may repeat."""
         return False
 
-    def has_changed(self, pin: TablePin, location: Location, workspace: Path) -> bool:
+    def has_changed(
+        self, pin: TablePin, location: Location, workspace: Path, storage: Storage = PROVIDER_STORAGE
+    ) -> bool:
         """Whether rows of a pinned table were added or removed since; asks no data."""
         raise NotImplementedError(f"tables of {self.name} have no versions")
 
-    def newest_version(self, location: Location, known: TableVersion, workspace: Path) -> TableVersion:
+    def newest_version(
+        self, location: Location, known: TableVersion, workspace: Path, storage: Storage = PROVIDER_STORAGE
+    ) -> TableVersion:
         """The version of a table now, which is not older than a known one; of formats that keep versions."""
         return known
 
-    def verify_pin(self, pin: TablePin, location: Location, workspace: Path) -> None:
+    def verify_pin(
+        self, pin: TablePin, location: Location, workspace: Path, storage: Storage = PROVIDER_STORAGE
+    ) -> None:
         """IO_008 when a pinned table is not what it was."""
         raise NotImplementedError(f"{self.name} keeps no versions")
 
@@ -170,18 +179,30 @@ class Format(ABC):
         """Of the rows a commit wrote, for formats that do not take it while they write (`takes_fingerprint`)."""
         raise NotImplementedError(f"{self.name} takes the fingerprint while it writes")
 
-    def hold_version(self, location: Location, version: TableVersion, holder: VersionHolder, workspace: Path) -> None:
+    def hold_version(
+        self,
+        location: Location,
+        version: TableVersion,
+        holder: VersionHolder,
+        workspace: Path,
+        storage: Storage = PROVIDER_STORAGE,
+    ) -> None:
         """Record beside a table that a version of it is needed, so that no vacuum removes it; may be called twice."""
         return
 
     def release_version(
-        self, location: Location, version: TableVersion, holder: VersionHolder, workspace: Path
+        self,
+        location: Location,
+        version: TableVersion,
+        holder: VersionHolder,
+        workspace: Path,
+        storage: Storage = PROVIDER_STORAGE,
     ) -> None:
         """The version is not needed any more; harmless when nothing was noted."""
         return
 
     def versions_held_by(
-        self, location: Location, store: str, workspace: Path
+        self, location: Location, store: str, workspace: Path, storage: Storage = PROVIDER_STORAGE
     ) -> tuple[tuple[TableVersion, VersionHolder], ...]:
         """What a store noted beside a table that it needs."""
         return ()
@@ -194,11 +215,13 @@ class Format(ABC):
         """The folder that holds what is staged for a location, where that can be searched."""
         return None
 
-    def leftovers_in_folder(self, folder: str) -> Iterator[Leftover]:
+    def leftovers_in_folder(self, folder: str, storage: Storage = PROVIDER_STORAGE) -> Iterator[Leftover]:
         """Staged things in a folder that only this format knows how to find."""
         return iter(())
 
-    def find_leftovers(self, datasource: DataSource, workspace: Path) -> Iterable[Leftover]:
+    def find_leftovers(
+        self, datasource: DataSource, workspace: Path, storage: Storage = PROVIDER_STORAGE
+    ) -> Iterable[Leftover]:
         """Everything staged in a data source, of ended and of running runs."""
         return ()
 
@@ -207,7 +230,7 @@ class Format(ABC):
         raise NotImplementedError(f"{self.name} stages no tables")
 
     @abstractmethod
-    def ping(self, datasource: DataSource, workspace: Path) -> str:
+    def ping(self, datasource: DataSource, workspace: Path, storage: Storage = PROVIDER_STORAGE) -> str:
         """Reach a data source and describe it in a few words."""
         ...
 
@@ -217,19 +240,21 @@ def find_staged_leftovers(
     datasources: Iterable[DataSource],
     live_runs: Collection[str],
     workspace: Path,
+    storage: Storage = PROVIDER_STORAGE,
 ) -> tuple[Leftover, ...]:
     """Staged things of runs that no longer live, in folders that hold outputs and in data sources."""
-    leftovers = [litter for folder in folders for litter in search_folder(folder)]
+    leftovers = [litter for folder in folders for litter in search_folder(folder, storage)]
     for datasource in datasources:
-        leftovers += format_named(datasource.type).find_leftovers(datasource, workspace)
+        leftovers += format_named(datasource.type).find_leftovers(datasource, workspace, storage)
     distinct = {litter.key: litter for litter in leftovers}.values()
     return tuple(litter for litter in distinct if litter.run_id not in live_runs)
 
 
-def find_landing_leftovers(landing_uri: str, live_runs: Collection[str]) -> tuple[Leftover, ...]:
+def find_landing_leftovers(
+    landing_uri: str, live_runs: Collection[str], storage: Storage = PROVIDER_STORAGE
+) -> tuple[Leftover, ...]:
     """Unpublished attempts of landings, and database landings of runs that are no longer known."""
-    at = arrow_path(landing_uri)
-    prefix = "" if local_path(landing_uri) is not None else landing_uri[: landing_uri.index("://") + 3]
+    at, base = arrow_path(landing_uri, storage), absolute_uri(landing_uri)
     everything = at.system.get_file_info(fs.FileSelector(at.path, recursive=True, allow_not_found=True))
     folders = {item.path for item in everything if item.type == fs.FileType.Directory}
     published = {item.path.rpartition("/")[0] for item in everything if item.base_name == "manifest.json"}
@@ -239,38 +264,38 @@ def find_landing_leftovers(landing_uri: str, live_runs: Collection[str]) -> tupl
         run_id, dot, attempt = name.rpartition(".")
         is_attempt = bool(dot) and len(attempt) == 32 and "/" not in run_id
         if is_attempt and parent not in published and run_id not in live_runs:
-            leftovers.append(Leftover(run_id, prefix + folder))
+            leftovers.append(Leftover(run_id, base + folder[len(at.path) :]))
     return tuple(leftovers)
 
 
-def remove_leftover(leftover: Leftover, workspace: Path) -> None:
+def remove_leftover(leftover: Leftover, workspace: Path, storage: Storage = PROVIDER_STORAGE) -> None:
     """Harmless when it is gone already."""
     if leftover.datasource is not None:
         format_named(leftover.datasource.type).remove_leftover(leftover, workspace)
     elif leftover.path is not None:
-        at = arrow_path(leftover.path)
+        at = arrow_path(leftover.path, storage)
         if at.system.get_file_info(at.path).type == fs.FileType.Directory:
             at.system.delete_dir(at.path)
 
 
-def search_folder(folder: str) -> Iterator[Leftover]:
+def search_folder(folder: str, storage: Storage = PROVIDER_STORAGE) -> Iterator[Leftover]:
     """Hidden staging folders beside outputs, and what formats stage inside of their tables."""
-    items = list_folder(folder)
+    items = list_folder(folder, storage)
     for item in items:
         owner = parse_staged_name(item.base_name)
         if owner is not None and item.base_name.startswith(".") and item.type == fs.FileType.Directory:
             yield Leftover(owner[0], join_uri(folder, item.base_name))
     for name in file_formats():
-        yield from format_named(name).leftovers_in_folder(folder)
+        yield from format_named(name).leftovers_in_folder(folder, storage)
     for item in items:
         name = item.base_name
         if item.type == fs.FileType.Directory and not name.startswith((".", "_")) and not parse_staged_name(name):
-            yield from search_folder(join_uri(folder, name))
+            yield from search_folder(join_uri(folder, name), storage)
 
 
-def list_folder(folder: str) -> list[fs.FileInfo]:
+def list_folder(folder: str, storage: Storage = PROVIDER_STORAGE) -> list[fs.FileInfo]:
     """What a folder holds, by name; nothing when it is not there."""
-    at = arrow_path(folder)
+    at = arrow_path(folder, storage)
     if at.system.get_file_info(at.path).type != fs.FileType.Directory:
         return []
     items: list[fs.FileInfo] = at.system.get_file_info(fs.FileSelector(at.path))

@@ -11,6 +11,7 @@ from daybook.errors import DaybookError, raise_all
 from daybook.io.filesystem import list_files, local_path, missing_files_error, uri_identity
 from daybook.io.formats.files.manifest import read_manifest
 from daybook.io.registry import format_named
+from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.io.target import Target
 from daybook.model.datasource import FolderSource, JdbcSource, PostgresqlSource, SqliteSource
 from daybook.model.formats import FORMATS
@@ -21,9 +22,9 @@ _MAX_NAMED_LOCATIONS = 3
 _MAX_COUNTED_LOCATIONS = 100
 
 
-def check_locations_exist(resolution: Resolution) -> None:
+def check_locations_exist(resolution: Resolution, storage: Storage = PROVIDER_STORAGE) -> None:
     """IO_001 for files and tables of files that do not exist; databases are asked when they are read."""
-    absent = (location.uri or "" for location in resolution.locations if not location_exists(location))
+    absent = (location.uri or "" for location in resolution.locations if not location_exists(location, storage))
     missing = list(islice(absent, _MAX_COUNTED_LOCATIONS))
     if len(missing) > _MAX_NAMED_LOCATIONS:
         count = f"at least {len(missing)}" if len(missing) == _MAX_COUNTED_LOCATIONS else len(missing)
@@ -71,21 +72,21 @@ def is_same_location(one: Location, other: Location, workspace: Path) -> bool:
     return one.format == other.format and location_identity(one, workspace) == location_identity(other, workspace)
 
 
-def location_exists(location: Location) -> bool:
+def location_exists(location: Location, storage: Storage = PROVIDER_STORAGE) -> bool:
     """Whether there is something to read, as far as that is known without a connection."""
     if location.is_database:
         return True
     if FORMATS[location.format].keeps_versions:
-        return format_named(location.format).exists(location)
+        return format_named(location.format).exists(location, storage)
     uri = location.file_uri
-    return bool(list_files(uri, location.root or uri)) or read_manifest(uri) is not None
+    return bool(list_files(uri, location.root or uri, storage)) or read_manifest(uri) is not None
 
 
-def data_exists(location: Location, workspace: Path) -> bool:
+def data_exists(location: Location, workspace: Path, storage: Storage = PROVIDER_STORAGE) -> bool:
     """The same for tables of databases, too, which are asked."""
     if location.is_database:
         return format_named(location.format).table_exists(location, workspace)
-    return location_exists(location)
+    return location_exists(location, storage)
 
 
 def refuse_overlap(target: Target, sources: Iterable[Location]) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 from daybook.errors import DaybookError, Notice, raise_all
 from daybook.io.filesystem import FileStat, list_files
+from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.model.definition import TableVersion
 from daybook.resolve.location import Location
 
@@ -67,10 +68,10 @@ class LandedPin:
 Pin: TypeAlias = TablePin | FilesPin | LandedPin
 
 
-def verify_files(pin: FilesPin) -> None:
+def verify_files(pin: FilesPin, storage: Storage = PROVIDER_STORAGE) -> None:
     """IO_008 for files that are not what they were."""
     # One listing: asking file by file takes a round trip each on an object store.
-    stored_files = frozenset(list_files(pin.uri))
+    stored_files = frozenset(list_files(pin.uri, storage=storage))
     raise_all(DaybookError("IO_008", file=file.path) for file in pin.files if file not in stored_files)
 
 

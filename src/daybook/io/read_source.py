@@ -36,6 +36,7 @@ from daybook.io.landing.rows import Batch, RowSource, check_nulls, find_repeated
 from daybook.io.location_checks import refuse_repeated_locations
 from daybook.io.pins import FilesPin, LandedPin, Pin, PinnedFile, ReadPart, TablePin, TableState, verify_files
 from daybook.io.registry import format_named
+from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.model.dataset import Dataset
 from daybook.model.definition import DatasetVersion
 from daybook.model.types import DATE, RUN_PERIOD_COLUMN, STRING, ColumnType
@@ -84,7 +85,10 @@ class _Inputs:
 
 def _find_inputs(request: LandingRequest) -> _Inputs:
     files = tuple(
-        file for location in request.locations if location.uri for file in find_text_files(location, request.slices)
+        file
+        for location in request.locations
+        if location.uri
+        for file in find_text_files(location, request.slices, request.storage)
     )
     databases = tuple(location for location in request.locations if not location.uri)
     key = landing_key(request, files, databases)
@@ -143,7 +147,7 @@ def _land(spark: "SparkSession | None", request: LandingRequest, inputs: _Inputs
             scratch = f"{area.absolute(attempt)}/scratch-{number}"
             table = format_named(location.format).table_rows(spark, location, request, scratch)
             sources.append((table, location))
-        carried = columns_in_folder_names(request.locations)
+        carried = columns_in_folder_names(request.locations, request.storage)
         extra: set[str] = set()
         for source, location in sources:
             for batch in _checked_batches(source, location, request.columns):
@@ -202,9 +206,8 @@ def _read_landing(spark: "SparkSession", landed: PublishedLanding, request: Land
     schema = spark_schema(columns, with_ordinal=not landed.is_unique)
     if landed.has_positions:
         schema = schema.add(POSITION_COLUMN, "string")
-    df = spark.read.schema(schema).parquet(
-        *(literal_path_pattern(spark_uri(request.area.absolute(file.path))) for file in landed.files)
-    )
+    reader = spark.read.options(**request.storage.spark_options(request.area.uri)).schema(schema)
+    df = reader.parquet(*(literal_path_pattern(spark_uri(request.area.absolute(file.path))) for file in landed.files))
     if landed.is_unique:
         df = df.withColumn(ORDINAL_COLUMN, F.lit(0).cast("bigint"))
     df = df.withColumn(ORIGIN_COLUMN, identity_hash(identity_columns(columns, dataset.natural_key_columns)))
@@ -238,11 +241,12 @@ class ReadSource:
     accepted: int = 0
     locations: tuple[Location, ...] = ()
     workspace: Path = Path()
+    storage: Storage = PROVIDER_STORAGE
 
     def verify_pins(self) -> None:
         """IO_008 when an input changed since it was read; to be called before a commit."""
         for pin in self.pins:
-            verify_pin(pin, self.locations, self.workspace)
+            verify_pin(pin, self.locations, self.workspace, self.storage)
 
 
 def read_source(
@@ -262,7 +266,12 @@ def read_source(
         parts += [_with_slices(part, request.locations[0]) for part in _read_group(spark, request, pins)]
     if not parts:
         parts.append(_empty_part(spark, dataset_version))
-    united = replace(_union_parts(parts, resolution), locations=resolution.locations, workspace=workspace)
+    united = replace(
+        _union_parts(parts, resolution),
+        locations=resolution.locations,
+        workspace=workspace,
+        storage=landing.storage,
+    )
     source = _without_accepted(united, dataset_version.dataset)
     is_direct = any(not format_named(location.format).is_landed for location in resolution.locations)
     if not is_direct or not is_asked_for(dataset_version.dataset):
@@ -315,7 +324,11 @@ def _read_group(spark: "SparkSession", landing_request: LandingRequest, pins: li
             alike.append(PinnedLocation(location, take_pin(pins, location)))
     for (name, null_period), locations in direct.items():
         request = ReadRequest(
-            tuple(locations), landing_request.version, landing_request.slices, landing_request.workspace
+            tuple(locations),
+            landing_request.version,
+            landing_request.slices,
+            landing_request.workspace,
+            landing_request.storage,
         )
         for part in format_named(name).read(spark, request):
             yield _with_null_period(part, null_period)
@@ -366,14 +379,14 @@ def _take_first(pins: list[Pin] | None, location: Location, is_wanted: Callable[
     raise DaybookError("IO_009", location=location.uri or location.table, reason="the snapshot has no pin for it")
 
 
-def verify_pin(pin: Pin, locations: Sequence[Location], workspace: Path) -> None:
+def verify_pin(pin: Pin, locations: Sequence[Location], workspace: Path, storage: Storage = PROVIDER_STORAGE) -> None:
     """IO_008 when the source, which is at one of the locations, is not what it was."""
     match pin:
         case TablePin():
             location = next(location for location in locations if location.label == pin.uri)
-            format_named(pin.version.format).verify_pin(pin, location, workspace)
+            format_named(pin.version.format).verify_pin(pin, location, workspace, storage)
         case FilesPin():
-            verify_files(pin)
+            verify_files(pin, storage)
         case LandedPin():
             pass
         case _:

@@ -13,7 +13,7 @@ from daybook.engine.context import ORDINAL_COLUMN
 from daybook.io.bindings import Binding, needed_slices
 from daybook.io.column_types import arrow_type
 from daybook.io.data_files import DataFile, TableFiles
-from daybook.io.filesystem import arrow_path, relative_to, spark_uri
+from daybook.io.filesystem import absolute_uri, arrow_path, relative_to
 from daybook.io.format import PinnedLocation, ReadRequest
 from daybook.io.landing.area import LandingArea, PublishedLanding, identity_columns
 from daybook.io.landing.request import LandingRequest
@@ -28,6 +28,7 @@ from daybook.io.read_source import (
     take_pin,
 )
 from daybook.io.registry import format_named
+from daybook.io.storage import Storage
 from daybook.model.definition import DatasetVersion
 from daybook.model.types import RUN_PERIOD_COLUMN, ColumnType
 from daybook.resolve.location import Location, Resolution
@@ -108,7 +109,7 @@ def read_source_rows(
         landed = [location for location in request.locations if format_named(location.format).is_landed]
         for location in request.locations:
             if location not in landed:
-                read_request = ReadRequest((), version, slices, workspace)
+                read_request = ReadRequest((), version, slices, workspace, request.storage)
                 part, repeats = _stored_part(PinnedLocation(location, take_pin(pins, location)), read_request)
                 parts.append(_with_slices(part, request.locations[0]))
                 may_repeat_ids = may_repeat_ids or repeats
@@ -151,7 +152,7 @@ def _part_of_landing(request: LandingRequest, landed: PublishedLanding) -> Sourc
 
     def batches() -> Iterator[Iterator[SourceRow]]:
         for file in landed.files:
-            for batch in _parquet_batches(request.area.absolute(file.path)):
+            for batch in _parquet_batches(request.area.absolute(file.path), request.storage):
                 values = [_values(batch.column(column.name).cast(arrow_type(column.type))) for column in columns]
                 ordinals = [0] * batch.num_rows if landed.is_unique else _values(batch.column(ORDINAL_COLUMN))
                 yield zip(*values, itertools.repeat(None, batch.num_rows), ordinals, strict=True)
@@ -163,23 +164,23 @@ def _stored_part(pinned_location: PinnedLocation, request: ReadRequest) -> tuple
     """The files of a location that are read where they lie."""
     location = pinned_location.location
     table = format_named(location.format).table_files(pinned_location, request)
-    return _with_period(_part_of_files(table), location), table.may_repeat_ids
+    return _with_period(_part_of_files(table, request.storage), location), table.may_repeat_ids
 
 
-def _part_of_files(table: TableFiles) -> SourcePart:
+def _part_of_files(table: TableFiles, storage: Storage) -> SourcePart:
     files, bindings, partitions, root = table.files, table.bindings, table.partitions, table.root
     places = _places([file.path for file in files], root)
 
     def batches() -> Iterator[Iterator[SourceRow]]:
         for file, place in zip(files, places, strict=True):
             first = 0
-            for batch in _parquet_batches(file.path):
+            for batch in _parquet_batches(file.path, storage):
                 values = [_column(batch, binding, partitions, file) for binding in bindings]
                 ordinals = range(first, first + batch.num_rows)
                 yield zip(*values, itertools.repeat(place, batch.num_rows), ordinals, strict=True)
                 first += batch.num_rows
 
-    count = sum(_row_count(file.path) for file in files)
+    count = sum(_row_count(file.path, storage) for file in files)
     return SourcePart(tuple(binding.name for binding in bindings), None, batches, count)
 
 
@@ -195,20 +196,20 @@ def _places(paths: Sequence[str], root: str) -> list[str]:
     """Every file by its path below the root; by its bare name where one of them lies elsewhere."""
     relatives = [relative_to(path, root) for path in paths]
     is_below = all(
-        path.endswith("/" + relative) and path.startswith(f"{spark_uri(root)}/")
+        path.endswith("/" + relative) and path.startswith(f"{absolute_uri(root)}/")
         for path, relative in zip(paths, relatives, strict=True)
     )
     return relatives if is_below else [path.rpartition("/")[2] for path in paths]
 
 
-def _row_count(path: str) -> int:
-    at = arrow_path(path)
+def _row_count(path: str, storage: Storage) -> int:
+    at = arrow_path(path, storage)
     with at.system.open_input_file(at.path) as stream:
         return int(pq.read_metadata(stream).num_rows)
 
 
-def _parquet_batches(path: str) -> Iterator[pa.RecordBatch]:
-    at = arrow_path(path)
+def _parquet_batches(path: str, storage: Storage) -> Iterator[pa.RecordBatch]:
+    at = arrow_path(path, storage)
     with at.system.open_input_file(at.path) as stream:
         # Old 96-bit timestamps have nanoseconds of their own; as microseconds they have the range of all others.
         file = pq.ParquetFile(stream, coerce_int96_timestamp_unit="us")

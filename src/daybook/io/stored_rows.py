@@ -21,6 +21,7 @@ from daybook.errors.error import did_you_mean
 from daybook.io.column_types import BadValueError, arrow_type, parse_texts
 from daybook.io.filesystem import arrow_path
 from daybook.io.landing.rows import RowSource
+from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.io.target import OutputColumn
 from daybook.model.dataset import ColumnDef, Dataset, MainTable
 from daybook.model.definition import DatasetVersion
@@ -264,6 +265,7 @@ class ParquetPart:
 
     path: str
     constants: Mapping[str, str | None] = field(default_factory=dict)
+    storage: Storage = PROVIDER_STORAGE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -281,7 +283,7 @@ class _ParquetBlock(RowBlock):
         return count
 
     def batches(self, columns: Sequence[OutputColumn], size: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
-        place = arrow_path(self.part.path)
+        place = arrow_path(self.part.path, self.part.storage)
         stored = set(self.metadata.schema.to_arrow_schema().names)
         stored_columns = [column.name for column in columns if column.name in stored]
         with place.system.open_input_file(place.path) as source:
@@ -344,7 +346,7 @@ def parquet_rows(columns: Sequence[OutputColumn], parts: Sequence[ParquetPart], 
 
 
 def _open_blocks(part: ParquetPart, location: str) -> list[_ParquetBlock]:
-    place = arrow_path(part.path)
+    place = arrow_path(part.path, part.storage)
     try:
         with place.system.open_input_file(place.path) as source:
             metadata = pq.read_metadata(source)

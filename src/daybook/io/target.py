@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.model.datasource import DataSource
 from daybook.model.operation import OutputMode, SchemaChangeRule
 from daybook.model.types import ColumnType
@@ -72,6 +73,7 @@ class _OutputTarget:
     allow_empty: bool = False
     # Relative paths of data sources and credentials start here.
     workspace: Path = Path()
+    storage: Storage = PROVIDER_STORAGE
     # For formats that describe where their rows come from; None outside of runs.
     facts: RunFacts | None = None
 

@@ -25,6 +25,7 @@ from daybook.engine.counters import observe_rows, read_observation
 from daybook.errors import DaybookError, Notice
 from daybook.expression import quote_identifier
 from daybook.io.filesystem import FileStat, arrow_path, list_files, relative_to
+from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.io.target import OutputColumn, Target, WrittenSlice
 from daybook.model.definition import TableVersion
 from daybook.model.types import ColumnType, DecimalType, FloatType, IntegerType, parse_type
@@ -246,19 +247,21 @@ def translate_spark_failures(target: Target) -> Iterator[None]:
 
 
 def staged_parquet_files(
-    folder: str, describe: Callable[[pq.FileMetaData], str] | None = None
+    folder: str,
+    describe: Callable[[pq.FileMetaData], str] | None = None,
+    storage: Storage = PROVIDER_STORAGE,
 ) -> tuple[StagedFile, ...]:
     """What Spark wrote, with what its footers say, in the order of its partitions; every footer is read once."""
 
     def with_rows(file: FileStat) -> StagedFile:
-        arrow_file = arrow_path(file.path)
+        arrow_file = arrow_path(file.path, storage)
         with arrow_file.system.open_input_file(arrow_file.path) as stream:
             footer = pq.read_metadata(stream)
         described = describe(footer) if describe else None
         return StagedFile(relative_to(file.path, folder), file.size, footer.num_rows, file.modified_ns, described)
 
     with ThreadPoolExecutor(_FOOTER_READERS) as pool:
-        return tuple(pool.map(with_rows, list_files(folder)))
+        return tuple(pool.map(with_rows, list_files(folder, storage=storage)))
 
 
 def remove_tree(path: Path) -> None:

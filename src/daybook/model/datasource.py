@@ -4,6 +4,7 @@ import ipaddress
 import re
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypeAlias
+from urllib.parse import urlsplit
 
 from pydantic import Discriminator, Field, Tag
 
@@ -45,7 +46,65 @@ class DataSourceBase(NamedDeclaration):
     )
 
 
-class FolderOptions(Declaration):
+def _check_storage_credential_ref(reference: str) -> Iterator[Violation]:
+    scheme, separator, rest = reference.partition("://")
+    if separator and scheme == "profile" and rest:
+        return
+    if scheme == "profile":
+        yield violation("MODEL_052", reason="there is nothing after profile://")
+    else:
+        yield from _check_credential_ref(reference)
+
+
+StorageCredentialRef = Annotated[
+    str,
+    validated_by(_check_storage_credential_ref),
+    Field(json_schema_extra={"pattern": "^(env|file|profile)://.+$"}),
+]
+_CREDENTIAL_DESCRIPTION = (
+    "Who reads and writes: env://NAME or file://PATH with ID:SECRET or ID:SECRET:TOKEN in it, or profile://NAME; "
+    "by default the provider's own chain."
+)
+
+
+def _check_endpoint(endpoint: str) -> Iterator[Violation]:
+    try:
+        parts = urlsplit(endpoint)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_address = False
+        parts = urlsplit("")
+    if not is_address or parts.username is not None or parts.path.strip("/") or parts.query or parts.fragment:
+        reason = "it is the address of a server, http://host:port or https://host"
+        yield violation("MODEL_028", where="endpoint", reason=reason)
+
+
+Endpoint = Annotated[
+    NonEmptyText, validated_by(_check_endpoint), Field(json_schema_extra={"pattern": "^https?://[^/@?#]+/?$"})
+]
+
+
+class StorageOptions(Declaration):
+    """Where an object store is; all of it may be left out for the stores of the providers themselves."""
+
+    endpoint: Endpoint | None = Field(
+        default=None, description="The server of an S3-compatible store, such as http://localhost:9000."
+    )
+    region: NonEmptyText | None = Field(default=None, description="The region of the bucket.")
+    path_style: bool | None = Field(
+        default=None,
+        description="Whether requests have the bucket in their path, not in the host; by default with an endpoint.",
+    )
+
+
+class StorageSettings(Declaration):
+    """How one bucket is reached."""
+
+    options: StorageOptions = Field(default=StorageOptions(), description="Where the store is.")
+    credential_ref: StorageCredentialRef | None = Field(default=None, description=_CREDENTIAL_DESCRIPTION)
+
+
+class FolderOptions(StorageOptions):
     """A folder relative to the workspace, absolute, or a URI, and how the files in it are written."""
 
     path: NonEmptyText = Field(description="A folder, relative to the workspace, absolute, or a URI.")
@@ -108,6 +167,15 @@ class FolderSource(DataSourceBase):
 
     type: FileFormat
     options: FolderOptions
+    credential_ref: StorageCredentialRef | None = Field(default=None, description=_CREDENTIAL_DESCRIPTION)
+
+    @property
+    def storage(self) -> StorageSettings:
+        """How the bucket that the folder is in is reached."""
+        options = StorageOptions(
+            endpoint=self.options.endpoint, region=self.options.region, path_style=self.options.path_style
+        )
+        return StorageSettings(options=options, credential_ref=self.credential_ref)
 
 
 class PostgresqlSource(DataSourceBase):

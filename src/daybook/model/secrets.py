@@ -135,11 +135,11 @@ _IGNORED_KEYS = frozenset(
     {"selectors", "expressions", "resolver_overrides", "selector", "source_selector", "expression", "on", "when"}
 )
 
-_SECRET_REFERENCE = re.compile(r"(?:\w+ )?(?:env|file)://\S+")
+_SECRET_REFERENCE = re.compile(r"(?:\w+ )?(?:env|file|profile)://\S+")
 
 
 def is_secret_reference(value: str) -> bool:
-    """`env://NAME` and `file://PATH`, which say where a secret is found."""
+    """`env://NAME`, `file://PATH` and `profile://NAME`, which say where a secret is found."""
     return _SECRET_REFERENCE.fullmatch(value) is not None
 
 
@@ -200,7 +200,7 @@ _SECRET_PAIR = re.compile(
 _SECRET_ADDRESS = re.compile(
     r"(?i)(?P<lead>\bjdbc:[a-z0-9+.-]+:|\b(?!env:|file:)[a-z][a-z0-9+.-]*://)(?P<value>[^\r\n]*)"
 )
-_QUOTED_REFERENCE = re.compile(r"[\"']?(?:\w+ )?(env|file)://")
+_QUOTED_REFERENCE = re.compile(r"[\"']?(?:\w+ )?(env|file|profile)://")
 
 
 # A word with percent codes, which may spell what the patterns for plain text do not see.

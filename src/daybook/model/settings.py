@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
-from daybook.model.datasource import CredentialRef
+from daybook.model.datasource import CredentialRef, StorageSettings
 from daybook.model.declaration import Declaration, NonEmptyText, Violation, raise_violations, validated_by, violation
 
 
@@ -141,6 +141,17 @@ class LineageSettings(Declaration):
     openlineage: OpenLineageSettings | None = Field(default=None, description="Sends OpenLineage events.")
 
 
+def _check_bucket_address(address: str) -> Iterator[Violation]:
+    if re.fullmatch(r"(?:s3|gs)://[^/@:?#\s]+|abfss://[^/@:?#\s]+@[^/@:?#\s]+", address) is None:
+        reason = "a bucket is written s3://bucket, gs://bucket or abfss://container@account"
+        yield violation("MODEL_028", where="the bucket", reason=reason)
+
+
+BucketAddress = Annotated[
+    str, validated_by(_check_bucket_address), Field(json_schema_extra={"pattern": "^(s3|gs|abfss)://[^/]+$"})
+]
+
+
 class WorkspaceSettings(Declaration):
     name: NonEmptyText = Field(description="The workspace's name; definitions in a shared store belong to it.")
     store: NonEmptyText = Field(
@@ -153,6 +164,10 @@ class WorkspaceSettings(Declaration):
     engine: EngineSettings = Field(default=EngineSettings(), description="Where Spark runs.")
     state: NonEmptyText = Field(
         default=".daybook", description="Landed inputs, staging and scratch; a shared URI on a cluster."
+    )
+    storage: dict[BucketAddress, StorageSettings] = Field(
+        default_factory=dict,
+        description="How buckets are reached that no data source says it of, by their address: `s3://bucket`.",
     )
     retention: RetentionSettings = Field(default=RetentionSettings(), description="What `daybook gc` keeps.")
     catalogs: CatalogSettings = Field(

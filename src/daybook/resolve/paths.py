@@ -33,8 +33,8 @@ def absolute_root(path: str, workspace: Path) -> str:
     if is_remote(path):
         if problem := _remote_uri_problem(path):
             # The URI may hold a password, so it is not shown.
-            raise DaybookError("RESOLVE_035", path=f"{urlsplit(path).scheme}://…", problem=problem)
-        return path.rstrip("/")
+            raise DaybookError("RESOLVE_035", path=f"{path.partition(':')[0]}://…", problem=problem)
+        return canonical_uri(path).rstrip("/")
     if "\0" in path or path.startswith("~") or _GLOB.search(path):
         problem = "it begins with ~; write the full path" if path.startswith("~") else "it has a NUL or a wildcard"
         raise DaybookError("RESOLVE_035", path=path, problem=problem)
@@ -76,6 +76,8 @@ def path_problem(path: str, *, is_inline: bool) -> str | None:
     """What can be said against a path without looking at the disk; inline ones may be absolute or URIs."""
     if not is_inline:
         return _relative_path_problem(path.removesuffix("/"))
+    if canonical_uri(path).partition("://")[0] in _OBJECT_STORES:
+        return _remote_uri_problem(path)
     if is_remote(path) or path.lower().startswith("file:"):
         return "it has a part .." if ".." in path.split("/") else None
     return _relative_path_problem(path.removeprefix("/").removesuffix("/"))
@@ -114,10 +116,28 @@ def _relative_path_problem(path: str) -> str | None:
     return None
 
 
+_SCHEMES = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfs": "abfss"}
+
+
+def canonical_uri(uri: str) -> str:
+    """The one spelling of an address, whatever program it was copied from."""
+    scheme, separator, rest = uri.partition("://")
+    scheme = scheme.lower()
+    return f"{_SCHEMES.get(scheme, scheme)}{separator}{rest}" if separator else uri
+
+
+_OBJECT_STORES = ("s3", "gs", "abfss")
+_BUCKET = re.compile(r"[a-z0-9](?:[a-z0-9.-]{1,61}[a-z0-9])")
+_ACCOUNT = re.compile(r"[a-z0-9.-]{1,253}(?::[0-9]{1,5})?")
+
+
 def _remote_uri_problem(uri: str) -> str | None:
-    parts = urlsplit(uri)
     if "://" not in uri:
         return "a URI is written scheme://…"
+    scheme, _, rest = canonical_uri(uri).partition("://")
+    if scheme in _OBJECT_STORES and (problem := _object_problem(scheme, *rest.partition("/"))):
+        return problem
+    parts = urlsplit(uri)
     if parts.query or parts.fragment:
         return "a URI of data has no query and no fragment"
     if parts.password is not None:
@@ -125,6 +145,21 @@ def _remote_uri_problem(uri: str) -> str | None:
     if ".." in parts.path.split("/"):
         return "it has a part .."
     return None
+
+
+def _object_problem(scheme: str, bucket: str, separator: str, key: str) -> str | None:
+    """What can be said against the address of an object; clients differ in how they read odd ones."""
+    name, at, account = bucket.partition("@")
+    if scheme == "abfss":
+        if not at or not _ACCOUNT.fullmatch(account):
+            return "a container is written abfss://container@account"
+    elif at:
+        return "it has a user or a key; use credential_ref"
+    if not _BUCKET.fullmatch(name) or ".." in name:
+        return "a bucket has 3 to 63 lower-case letters, digits, dots and hyphens"
+    if "?" in key or "#" in key:
+        return "a URI of data has no query and no fragment"
+    return _relative_path_problem(key.removesuffix("/")) if key else None
 
 
 TEMPLATE_TOKENS = ("YYYY", "MM", "DD", "QQ", "identifier", "table_name")

@@ -3,7 +3,7 @@
 import datetime
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -15,10 +15,14 @@ from pyarrow import fs
 
 from daybook.definitions.loading import LoadedWorkspace
 from daybook.definitions.loading.workspace import WorkspaceLocation
+from daybook.definitions.value import Definitions
 from daybook.engine.java.classic import activate_session
 from daybook.engine.java.session import session_failure
-from daybook.io.filesystem import arrow_path, is_uri
+from daybook.engine.working_dataset import StagingFolder
+from daybook.io.filesystem import absolute_uri, arrow_path, is_uri, spark_uri
 from daybook.io.landing.area import LandingArea
+from daybook.io.storage import PROVIDER_STORAGE, Storage
+from daybook.model.datasource import DataSource
 from daybook.plan.plan_cache import PlanCache
 from daybook.runs.attempt.lease import LeaseKeeper
 from daybook.runs.listener import RunListener
@@ -69,11 +73,17 @@ class RunEnvironment:
     begin_session: Callable[[RunSnapshot], None] = _begin_later
     # The receiver of events about what runs read and write.
     events: "LineageEvents | None" = None
+    # How the object stores of the workspace are reached.
+    storage: Storage = PROVIDER_STORAGE
     # Who is recorded with new runs; the user of this process where it is None.
     user: str | None = None
 
     def landing(self, run_id: str) -> LandingArea:
-        return LandingArea(f"{self.state}/landing", run_id)
+        return LandingArea(f"{self.state}/landing", run_id, self.storage)
+
+    def staging(self, spark: "SparkSession", folder: str) -> StagingFolder:
+        """A folder below the state for what Spark would otherwise compute again."""
+        return StagingFolder(spark, spark_uri(folder), self.storage.spark_options(folder))
 
     @contextmanager
     def spark(self, snapshot: RunSnapshot) -> "Iterator[SparkSession]":
@@ -111,7 +121,29 @@ def open_run_environment(
             begin_session=getattr(session, "begin_for", _begin_later),
             events=_find_events(workspace, clock or _utc_now),
             user=actor.name if actor is not None else None,
+            storage=stored_storage(workspace, store),
         )
+
+
+def stored_storage(workspace: WorkspaceLocation, store: MetadataStore) -> Storage:
+    """How the object stores of a workspace are reached, by its settings and the data sources of the store."""
+
+    def datasources() -> Iterable[DataSource]:
+        with store.read() as transaction:
+            return _datasources_of(transaction.stored_definitions())
+
+    return Storage(workspace.root.resolve(), workspace.settings.storage, datasources)
+
+
+def seen_storage(workspace: WorkspaceLocation, definitions: Definitions) -> Storage:
+    """The same by the data sources of some definitions."""
+    return Storage(workspace.root.resolve(), workspace.settings.storage, lambda: _datasources_of(definitions))
+
+
+def _datasources_of(definitions: Definitions) -> tuple[DataSource, ...]:
+    """The data sources that are in use."""
+    ids = definitions.ids("datasource")
+    return tuple(datasource for id_ in ids if (datasource := definitions.datasource(id_)) is not None)
 
 
 def _find_events(workspace: WorkspaceLocation, clock: Callable[[], datetime.datetime]) -> "LineageEvents | None":
@@ -146,15 +178,15 @@ def workspace_with_store_copy(workspace: LoadedWorkspace) -> Iterator[LoadedWork
 def state_folder(workspace: WorkspaceLocation) -> str:
     """Where landed inputs, staging and scratch live: below the workspace, or a URI shared with a cluster."""
     state = workspace.settings.state
-    return state.rstrip("/") if is_uri(state) else str((workspace.root / Path(state)).resolve())
+    return absolute_uri(state) if is_uri(state) else str((workspace.root / Path(state)).resolve())
 
 
 def _utc_now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
 
 
-def remove_folder(uri: str) -> None:
+def remove_folder(uri: str, storage: Storage = PROVIDER_STORAGE) -> None:
     """With all it holds; harmless when it is not there."""
-    place = arrow_path(uri)
+    place = arrow_path(uri, storage)
     if place.system.get_file_info(place.path).type == fs.FileType.Directory:
         place.system.delete_dir(place.path)

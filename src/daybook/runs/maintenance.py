@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from pyarrow import fs
 
+from daybook.definitions.files import definitions_of_files
 from daybook.definitions.loading import LoadedWorkspace
 from daybook.definitions.value import Definitions
 from daybook.engine.java.launch import GIGABYTE, find_java, memory_bytes, usable_cores
@@ -29,15 +30,15 @@ from daybook.io.format import (
 )
 from daybook.io.pins import LandedPin, Pin, TablePin, pin_from_json
 from daybook.io.registry import format_named
+from daybook.io.storage import Storage
 from daybook.io.target import Target
 from daybook.model.datasource import DataSource
 from daybook.model.formats import FORMATS
 from daybook.model.settings import RetentionSettings
 from daybook.resolve.location import Location
-from daybook.resolve.paths import is_remote
 from daybook.resolve.resolution import LocationContext, locate_pinned
 from daybook.runs.attempt.prepare import restore_run
-from daybook.runs.environment import RunEnvironment, SessionProvider, remove_folder, state_folder
+from daybook.runs.environment import RunEnvironment, SessionProvider, remove_folder, seen_storage, state_folder
 from daybook.runs.snapshot import snapshot_from_json
 from daybook.store import open_store
 from daybook.store.address import EmbeddedStore
@@ -147,8 +148,9 @@ def examine_spark(session: SessionProvider) -> DoctorFinding:
 def examine_workspace(workspace: LoadedWorkspace) -> Iterator[DoctorFinding]:
     """The store and every data source."""
     yield _run_check("Store", partial(_check_store, workspace))
+    storage = seen_storage(workspace, definitions_of_files(workspace))
     for definition in workspace.definitions["datasource"].values():
-        yield _run_check(f"Data source {definition.id}", partial(_ping, definition.model, workspace.root))
+        yield _run_check(f"Data source {definition.id}", partial(_ping, definition.model, workspace.root, storage))
 
 
 def examine_locations(workspace: LoadedWorkspace) -> Iterator[DoctorFinding]:
@@ -187,8 +189,8 @@ def _check_store(workspace: LoadedWorkspace) -> str:
         return f"{address}, {len(backups)} backup{'' if len(backups) == 1 else 's'}"
 
 
-def _ping(datasource: DataSource, root: Path) -> str:
-    return format_named(datasource.type).ping(datasource, root)
+def _ping(datasource: DataSource, root: Path, storage: Storage) -> str:
+    return format_named(datasource.type).ping(datasource, root, storage)
 
 
 def examine_runs(workspace: LoadedWorkspace, *, is_fixing: bool) -> Iterator[DoctorFinding]:
@@ -224,16 +226,19 @@ def find_workspace_leftovers(workspace: LoadedWorkspace, store: MetadataStore) -
     """What killed runs left behind in all locations that this workspace writes."""
     before = _RunsNow.read(store)
     live = before.live
-    state = state_folder(workspace)
-    folders = {_staging_folder(target) for target in _targets_of_unsuccessful_runs(workspace, store)}
-    staged = [*find_staged_leftovers(_outermost_folders(folders), (), live, workspace.root)]
+    state, storage = state_folder(workspace), seen_storage(workspace, definitions_of_files(workspace))
+    folders = {_staging_folder(target) for target in _targets_of_unsuccessful_runs(workspace, store, storage)}
+    staged = [*find_staged_leftovers(_outermost_folders(folders), (), live, workspace.root, storage)]
     for definition in workspace.definitions["datasource"].values():
         # One that is out of reach is reported as such.
         with suppress(DaybookError):
-            staged += find_staged_leftovers((), [definition.model], live, workspace.root)
+            staged += find_staged_leftovers((), [definition.model], live, workspace.root, storage)
     # Others may write to the same places, and their runs are not known here.
     ours = [litter for litter in staged if litter.run_id in before.tokens]
-    own_state = [*find_landing_leftovers(f"{state}/landing", live), *_staging_of_dead_runs(state, live)]
+    own_state = [
+        *find_landing_leftovers(f"{state}/landing", live, storage),
+        *_staging_of_dead_runs(state, live, storage),
+    ]
     # A run may have begun, or been continued, while folders were searched; what it stages is no leftover.
     after = _RunsNow.read(store)
     at_rest = [litter for litter in (*ours, *own_state) if before.is_at_rest(litter.run_id, after)]
@@ -260,17 +265,20 @@ class _RunsNow:
 
 def remove_workspace_leftovers(workspace: LoadedWorkspace, litter: tuple[Leftover, ...]) -> None:
     for each in litter:
-        remove_leftover(each, workspace.root)
+        remove_leftover(each, workspace.root, seen_storage(workspace, definitions_of_files(workspace)))
 
 
-def _targets_of_unsuccessful_runs(workspace: LoadedWorkspace, store: MetadataStore) -> Iterator[Target]:
+def _targets_of_unsuccessful_runs(
+    workspace: LoadedWorkspace, store: MetadataStore, storage: Storage
+) -> Iterator[Target]:
     """Where runs that ended badly were to write; those that ended well cleaned up after themselves."""
     for run in unsuccessful_runs(store):
         with store.read() as transaction:
             text = transaction.runs.snapshot(run.id)
         # A snapshot that this version cannot read or plan any more says nothing about places.
         with suppress(DaybookError):
-            yield from (output.target for output in restore_run(snapshot_from_json(text), workspace.root).outputs)
+            restored = restore_run(snapshot_from_json(text), workspace.root, storage)
+            yield from (output.target for output in restored.outputs)
 
 
 def _staging_folder(target: Target) -> str | None:
@@ -286,14 +294,12 @@ def _outermost_folders(folders: Collection[str | None]) -> list[str]:
     return found
 
 
-def _staging_of_dead_runs(state: str, live: Collection[str]) -> Iterator[Leftover]:
-    folder = Path(state) / "staging"
-    if is_remote(state) or not folder.is_dir():
-        return
-    for each in sorted(folder.iterdir()):
-        run_id = each.name.rpartition(".")[0]
+def _staging_of_dead_runs(state: str, live: Collection[str], storage: Storage) -> Iterator[Leftover]:
+    folder = join_uri(state, "staging")
+    for name in _subfolders(folder, storage):
+        run_id = name.rpartition(".")[0]
         if run_id not in live:
-            yield Leftover(run_id, str(each))
+            yield Leftover(run_id, join_uri(folder, name))
 
 
 # Younger files may be the staging of a run that is just writing.
@@ -352,7 +358,7 @@ def collect_garbage(
         keep = {each.pin.version.token for each in registered if is_same(each.pin.uri, table)}
         keep |= {pin.version.token for pin in kept if isinstance(pin, TablePin) and is_same(pin.uri, table)}
         before = int(oldest_staging.timestamp() * 1_000_000_000)
-        request = VacuumRequest(table, keep, retention.versions, before, is_dry_run, holders)
+        request = VacuumRequest(table, keep, retention.versions, before, is_dry_run, holders, environment.storage)
         files += format_named(format_).vacuum(request)
     if not is_dry_run:
         for folder in landings:
@@ -360,7 +366,7 @@ def collect_garbage(
                 # A run that began now could read a landing that is about to go.
                 transaction.runs.hold_back_starts()
                 if not _live_runs(transaction):
-                    remove_folder(folder)
+                    remove_folder(folder, environment.storage)
     size = sum(file.size for file in files)
     return CollectedGarbage(tuple(forgotten), versions, landings, tuple(file.path for file in files), size)
 
@@ -399,7 +405,7 @@ def _hold_versions(
         # A table that cannot be reached is not vacuumed.
         with suppress(OSError, DaybookError, *format_.storage_errors):
             holder = _holder(environment, each.registered)
-            note(each.location, each.registered.pin.version, holder, environment.root)
+            note(each.location, each.registered.pin.version, holder, environment.root, environment.storage)
 
 
 def _holder(environment: RunEnvironment, version: RegisteredVersion) -> VersionHolder:
@@ -420,19 +426,24 @@ def _unused_landings(environment: RunEnvironment, kept: Iterable[Pin], known: Co
     """Landings and replays that no run that is kept has read; while anything runs, all are left alone."""
     if live_runs(environment.store):
         return ()
+    subfolders = partial(_subfolders, storage=environment.storage)
     landing, replays = join_uri(environment.state, "landing"), join_uri(environment.state, "replays")
     needed = {pin.folder for pin in kept if isinstance(pin, LandedPin)}
     shared = [
         join_uri(landing, f"files/{name}")
-        for name in _subfolders(join_uri(landing, "files"))
+        for name in subfolders(join_uri(landing, "files"))
         if f"files/{name}" not in needed
     ]
-    own = [join_uri(landing, f"runs/{name}") for name in _subfolders(join_uri(landing, "runs")) if name not in known]
-    return (*shared, *own, *(join_uri(replays, name) for name in _subfolders(replays) if name not in known))
+    own = [join_uri(landing, f"runs/{name}") for name in subfolders(join_uri(landing, "runs")) if name not in known]
+    return (
+        *shared,
+        *own,
+        *(join_uri(replays, name) for name in subfolders(replays) if name not in known),
+    )
 
 
-def _subfolders(uri: str) -> list[str]:
-    place = arrow_path(uri)
+def _subfolders(uri: str, storage: Storage) -> list[str]:
+    place = arrow_path(uri, storage)
     if place.system.get_file_info(place.path).type != fs.FileType.Directory:
         return []
     found = place.system.get_file_info(fs.FileSelector(place.path))

@@ -11,6 +11,7 @@ from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, flatten, raise_all
 from daybook.io.location_checks import is_same_location, target_overlaps
 from daybook.io.registry import format_named, writer_for
+from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.io.target import FileTarget, OutputColumn, RunFacts, SliceOwner, Target, target_at
 from daybook.io.writer import CheckedTarget
 from daybook.model.operation import LocationDestination, OutputMode, TableDestination
@@ -60,10 +61,14 @@ class PlannedOutput:
 
 
 def plan_targets(
-    outputs: tuple[OutputStep, ...], snapshot: RunSnapshot, definitions: Definitions, root: Path
+    outputs: tuple[OutputStep, ...],
+    snapshot: RunSnapshot,
+    definitions: Definitions,
+    root: Path,
+    storage: Storage = PROVIDER_STORAGE,
 ) -> tuple[PlannedOutput, ...]:
     """One target per output; two outputs into one place are refused unless both append."""
-    planned = tuple(_plan_target(step, snapshot, definitions, root) for step in outputs)
+    planned = tuple(_plan_target(step, snapshot, definitions, root, storage) for step in outputs)
     raise_all(_collisions(planned))
     return planned
 
@@ -92,12 +97,15 @@ def redirect_to_scratch(planned: PlannedOutput, scratch: str) -> PlannedOutput:
         run_period=target.run_period,
         allow_empty=True,
         workspace=target.workspace,
+        storage=target.storage,
         facts=target.facts,
     )
     return PlannedOutput(planned.step, moved, planned.label)
 
 
-def _plan_target(step: OutputStep, snapshot: RunSnapshot, definitions: Definitions, root: Path) -> PlannedOutput:
+def _plan_target(
+    step: OutputStep, snapshot: RunSnapshot, definitions: Definitions, root: Path, storage: Storage
+) -> PlannedOutput:
     destination = step.arguments.destination
     is_table = isinstance(destination, TableDestination)
     mode: OutputMode = step.arguments.mode or ("replace_period" if is_table else "replace")
@@ -120,6 +128,7 @@ def _plan_target(step: OutputStep, snapshot: RunSnapshot, definitions: Definitio
         on_schema_change=step.arguments.on_schema_change,
         allow_empty=snapshot.settings.allow_empty or step.arguments.on_empty == "replace",
         workspace=root,
+        storage=storage,
         facts=run_facts(snapshot, root),
     )
     return PlannedOutput(step, target, label, live)

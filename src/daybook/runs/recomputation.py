@@ -78,7 +78,7 @@ def recompute_run(
     """
     chosen_keys = dict(keys or {})
     with environment.store.read() as transaction:
-        prepared, committed = committed_outputs(transaction, environment.root, run_id)
+        prepared, committed = committed_outputs(transaction, environment.root, run_id, environment.storage)
         pins = recorded_pins(transaction, run_id)
         status = transaction.runs.get(run_id).status
     if not committed:

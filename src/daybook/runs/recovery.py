@@ -15,6 +15,7 @@ from daybook.definitions.loading.workspace import LoadedWorkspace
 from daybook.errors import DaybookError
 from daybook.io.location_checks import location_identity
 from daybook.io.registry import format_named, writer_for
+from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.io.target import SliceOwner, Target, WrittenSlice, target_at
 from daybook.model.dataset import Dataset
 from daybook.model.definition import RegisteredDataPin
@@ -129,7 +130,7 @@ def _inactive_projects(environment: RunEnvironment, project_ids: set[str]) -> tu
 def _tables(environment: RunEnvironment, definitions: LoadedWorkspace) -> Iterator[Target]:
     """One target for each table that collects slices."""
     seen: set[str] = set()
-    named = (target for _, target in named_tables(environment.root, definitions))
+    named = (target for _, target in named_tables(environment.root, definitions, environment.storage))
     for target in (*_written_tables(environment), *named):
         identity = location_identity(target.location, environment.root)
         if identity not in seen:
@@ -144,12 +145,14 @@ def _written_tables(environment: RunEnvironment) -> Iterator[Target]:
     for text in texts:
         # A snapshot that this version cannot read or plan any more says nothing about tables.
         with suppress(DaybookError):
-            for planned in restore_run(snapshot_from_json(text), environment.root).outputs:
+            for planned in restore_run(snapshot_from_json(text), environment.root, environment.storage).outputs:
                 if planned.target.run_period is not None:
                     yield planned.target
 
 
-def named_tables(root: Path, definitions: LoadedWorkspace) -> Iterator[tuple[str, Target]]:
+def named_tables(
+    root: Path, definitions: LoadedWorkspace, storage: Storage = PROVIDER_STORAGE
+) -> Iterator[tuple[str, Target]]:
     """Tables that project files write to, as the files name them.
 
     They may have been written for the first time since the backup.
@@ -173,6 +176,7 @@ def named_tables(root: Path, definitions: LoadedWorkspace) -> Iterator[tuple[str
                     operation_seq=operation.seq,
                     owner=SliceOwner(project.model.id, operation.id, definitions.settings.name),
                     workspace=root,
+                    storage=storage,
                 )
                 yield f"{destination.datasource_id}.{destination.table}", target
 
@@ -240,7 +244,7 @@ def _register_versions(
 ) -> Iterator[tuple[str, int]]:
     """Versions that were registered since get their numbers and their data back."""
     store, root = environment.store.identity, environment.root
-    held = format_named(target.format).versions_held_by(target.location, store, root)
+    held = format_named(target.format).versions_held_by(target.location, store, root, environment.storage)
     for version, holder in sorted(held, key=lambda holding: (holding[1].dataset_id, holding[1].dataset_version)):
         dataset_id = holder.dataset_id
         versions = transaction.definitions.versions("dataset", dataset_id)

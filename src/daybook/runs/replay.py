@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import computed_field
 
 from daybook.engine.pipeline import OutputFrame, Pipeline
+from daybook.engine.working_dataset import Staging
 from daybook.errors import DaybookError, flatten
 from daybook.io.read_source import ReadSource
 from daybook.io.registry import format_named, writer_for, written_fingerprint
@@ -64,7 +65,7 @@ def replay(environment: RunEnvironment, run_id: str, *, keep: bool) -> ReplayRes
         commits = {commit.operation_seq: commit for commit in transaction.outcomes.commits(run_id)}
     if not commits:
         raise DaybookError("RUN_017", run_id=run_id, status=run.status)
-    prepared = restore_run(snapshot, environment.root)
+    prepared = restore_run(snapshot, environment.root, environment.storage)
     with _sent_as_events(environment, prepared), environment.spark(snapshot) as spark:
         try:
             sources = read_sources(
@@ -73,11 +74,12 @@ def replay(environment: RunEnvironment, run_id: str, *, keep: bool) -> ReplayRes
         except DaybookError as error:
             raise DaybookError("RUN_012", run_id=run_id, causes=flatten(error)) from error
         scratch = f"{environment.state}/replays/{run_id}"
-        remove_folder(scratch)
+        remove_folder(scratch, environment.storage)
         try:
-            outputs = _replay_outputs(spark, prepared, sources, commits, scratch, keep=keep)
+            staging = environment.staging(spark, f"{scratch}/staging")
+            outputs = _replay_outputs(spark, prepared, sources, commits, staging, scratch, keep=keep)
         finally:
-            remove_folder(f"{scratch}/staging" if keep else scratch)
+            remove_folder(f"{scratch}/staging" if keep else scratch, environment.storage)
     return ReplayResult(run_id, snapshot.period.identifier, outputs)
 
 
@@ -105,6 +107,7 @@ def _replay_outputs(
     prepared: PreparedRun,
     sources: dict[str, ReadSource],
     commits: dict[int, OutputCommit],
+    staging: Staging,
     scratch: str,
     *,
     keep: bool,
@@ -114,7 +117,7 @@ def _replay_outputs(
         spark,
         prepared.plan,
         {key: source.frame for key, source in sources.items()},
-        staging=f"{scratch}/staging",
+        staging=staging,
         as_of=prepared.snapshot.as_of,
         skip=frozenset(output.step.seq for output in prepared.outputs if output.step.seq not in commits),
     ) as pipeline:

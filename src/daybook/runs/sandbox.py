@@ -12,6 +12,7 @@ from daybook.definitions.value import DatasetVersions, Definitions
 from daybook.io.filesystem import list_files
 from daybook.io.location_checks import data_exists, location_exists
 from daybook.io.registry import writer_for
+from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.io.target import SliceOwner, target_at
 from daybook.model.dataset import Dataset
 from daybook.model.definition import DatasetVersion, DeclaredVersion
@@ -28,9 +29,10 @@ from daybook.store.store import Transaction
 class SandboxPeriods:
     """Which periods of a table there are for a draft: those of live runs, and those of this user's drafts."""
 
-    def __init__(self, transaction: Transaction, user: str, root: Path) -> None:
+    def __init__(self, transaction: Transaction, user: str, root: Path, storage: Storage = PROVIDER_STORAGE) -> None:
         self._transaction = transaction
         self._root = root
+        self._storage = storage
         self._commits = _latest_commits(transaction.close.sandbox_commits(user))
         self._live: dict[str, dict[str, Slice]] = {}
         self._present: dict[tuple[str, str], bool] = {}
@@ -47,13 +49,13 @@ class SandboxPeriods:
     def slices(self, location: Location) -> Mapping[str, str] | None:
         live = {period: stored.run_id for period, stored in self._live_slices(location).items()}
         drafts = {period: draft.run_id for period, draft in self._newer_slices(location).items()}
-        if not live and (not drafts or data_exists(location, self._root)):
+        if not live and (not drafts or data_exists(location, self._root, self._storage)):
             # A table that other programs fill may also hold other periods.
             return None
         return {**live, **drafts}
 
     def exists(self, location: Location) -> bool:
-        return data_exists(location, self._root) or self._newer_place(location) is not None
+        return data_exists(location, self._root, self._storage) or self._newer_place(location) is not None
 
     def period_of_writer(self, location: Location) -> str | None:
         return period_of_writer(self._transaction, location)
@@ -80,7 +82,9 @@ class SandboxPeriods:
                 if periods is None or period in periods
             }
             runs |= {period: commit.run_id for period, commit in newer.items()}
-            locations += _divided(location, newer, periods, is_there=not newer or data_exists(location, self._root))
+            locations += _divided(
+                location, newer, periods, is_there=not newer or data_exists(location, self._root, self._storage)
+            )
         if not runs:
             return RedirectedSource(resolution)
         return RedirectedSource(replace(resolution, locations=tuple(locations)), tuple(sorted(runs)), runs)
@@ -111,11 +115,12 @@ class SandboxPeriods:
                         owner=SliceOwner("", ""),
                         run_period=commit.period,
                         workspace=self._root,
+                        storage=self._storage,
                     )
                 )
                 self._present[key] = any(slice_.run_id == commit.run_id or slice_.owner is None for slice_ in written)
             else:
-                self._present[key] = location_exists(place)
+                self._present[key] = location_exists(place, self._storage)
         return self._present[key]
 
     def _newer_slices(self, location: Location) -> dict[str, SandboxCommit]:
@@ -131,7 +136,7 @@ class SandboxPeriods:
         commit = next((draft for draft in self._drafts_of(location) if not draft.is_slice), None)
         if commit is None:
             return None
-        written = self._transaction.close.last_live_commit(location.label) or _modified(location)
+        written = self._transaction.close.last_live_commit(location.label) or _modified(location, self._storage)
         return commit if written is None or written < commit.committed_at else None
 
 
@@ -201,9 +206,9 @@ def _in_sandbox(location: Location, commit: SandboxCommit) -> Location:
     return Location(commit.format, uri=commit.destination, options=options, period=location.period)
 
 
-def _modified(location: Location) -> datetime.datetime | None:
+def _modified(location: Location, storage: Storage) -> datetime.datetime | None:
     """When the files of a location were changed last; None where there are none."""
-    times = [file.modified_ns for file in list_files(location.uri)] if location.uri is not None else []
+    times = [file.modified_ns for file in list_files(location.uri, storage=storage)] if location.uri is not None else []
     return datetime.datetime.fromtimestamp(max(times) / 1e9, datetime.UTC) if times else None
 
 

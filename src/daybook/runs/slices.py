@@ -13,6 +13,7 @@ from daybook.errors.error import did_you_mean
 from daybook.io.location_checks import location_identity
 from daybook.io.read_source import read_source
 from daybook.io.registry import format_named, writer_for
+from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.io.stored_rows import StoredRows, dataset_of
 from daybook.io.target import WrittenSlice
 from daybook.io.writer import Commit
@@ -174,7 +175,9 @@ def drop_slice(
     with environment.store.read() as transaction:
         is_recorded = transaction.runs.find(stored.run_id) is not None
         prepared = (
-            restore_run(snapshot_from_json(transaction.runs.snapshot(stored.run_id)), environment.root)
+            restore_run(
+                snapshot_from_json(transaction.runs.snapshot(stored.run_id)), environment.root, environment.storage
+            )
             if is_recorded
             else None
         )
@@ -211,7 +214,15 @@ def drop_slice(
         notice
         for dataset, pin in pins.items()
         if pin is not None
-        for notice in hold_version(environment.store, dataset, pin, location, environment.root, destination=entry.table)
+        for notice in hold_version(
+            environment.store,
+            dataset,
+            pin,
+            location,
+            environment.root,
+            destination=entry.table,
+            storage=target.storage,
+        )
     ]
     datasets = tuple((dataset.dataset_id, dataset.version) for dataset in registered)
     return SliceDrop(entry, commit.rows, datasets, tuple(notices))
@@ -281,7 +292,8 @@ def _register_without_slice(
 ) -> Iterator[RegisteredDataset]:
     transaction.definitions.lock()
     pin = data_pin(planned, commit)
-    pin = newest_pin(pin, planned.target.location, environment.root) if pin is not None else None
+    target = planned.target
+    pin = newest_pin(pin, target.location, target.workspace, target.storage) if pin is not None else None
     project_id = planned.target.owner.project_id
     for number, dataset_id in enumerate(entry.datasets):
         stored = transaction.definitions.get("dataset", dataset_id)
@@ -318,7 +330,7 @@ def read_output(environment: RunEnvironment, result: RunResult, wanted: str | No
     """What the run wrote there for its period; on Delta as it was then, elsewhere as it is now."""
     with environment.store.read() as transaction:
         snapshot = snapshot_from_json(transaction.runs.snapshot(result.run_id))
-    prepared = restore_run(snapshot, environment.root)
+    prepared = restore_run(snapshot, environment.root, environment.storage)
     output = choose_output(result.outputs, prepared, wanted)
     return read_written_rows(environment, environment.session(), prepared, output.operation_seq, output.table_version)
 
@@ -355,26 +367,28 @@ class CommittedOutput:
         return format_named(self.planned.target.format).committed_rows(self.planned.target, commit)
 
 
-def find_committed_output(transaction: Transaction, root: Path, run_id: str, wanted: str | None) -> CommittedOutput:
+def find_committed_output(
+    transaction: Transaction, root: Path, run_id: str, wanted: str | None, storage: Storage = PROVIDER_STORAGE
+) -> CommittedOutput:
     """The output by any name it has, or the last one; RUN_019 when the run has committed no such output."""
-    record, prepared, outputs = _read_outputs(transaction, root, run_id)
+    record, prepared, outputs = _read_outputs(transaction, root, run_id, storage)
     chosen = choose_output(outputs, prepared, wanted)
     return CommittedOutput(record, chosen, prepared.output(chosen.operation_seq))
 
 
 def committed_outputs(
-    transaction: Transaction, root: Path, run_id: str
+    transaction: Transaction, root: Path, run_id: str, storage: Storage = PROVIDER_STORAGE
 ) -> tuple[PreparedRun, tuple[CommittedOutput, ...]]:
     """The run as its snapshot has it, with every output that it committed."""
-    record, prepared, outputs = _read_outputs(transaction, root, run_id)
+    record, prepared, outputs = _read_outputs(transaction, root, run_id, storage)
     return prepared, tuple(CommittedOutput(record, output, prepared.output(output.operation_seq)) for output in outputs)
 
 
 def _read_outputs(
-    transaction: Transaction, root: Path, run_id: str
+    transaction: Transaction, root: Path, run_id: str, storage: Storage
 ) -> tuple[RunRecord, PreparedRun, tuple[OutputResult, ...]]:
     record = transaction.runs.shown(run_id)
-    prepared = restore_run(snapshot_from_json(transaction.runs.snapshot(run_id)), root)
+    prepared = restore_run(snapshot_from_json(transaction.runs.snapshot(run_id)), root, storage)
     commits = transaction.outcomes.commits(run_id)
     return (
         record,

@@ -11,6 +11,7 @@ from daybook.errors import DaybookError, Notice, flatten, notice, raise_all
 from daybook.io.filesystem import list_files
 from daybook.io.location_checks import check_locations_exist, data_exists, location_identity
 from daybook.io.pins import Pin
+from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.model.calendar import Period
 from daybook.model.definition import DatasetVersion
 from daybook.model.formats import FORMATS
@@ -89,16 +90,17 @@ def _registered_period(transaction: Transaction, run_id: str, location: Location
 class StoredPeriods:
     """Which periods of a table runs wrote, as the store knows it."""
 
-    def __init__(self, transaction: Transaction, root: Path) -> None:
+    def __init__(self, transaction: Transaction, root: Path, storage: Storage = PROVIDER_STORAGE) -> None:
         self._transaction = transaction
         self._root = root
+        self._storage = storage
 
     def slices(self, location: Location) -> Mapping[str, str] | None:
         written = written_slices(self._transaction, slice_table(location, self._root))
         return {period: slice_.run_id for period, slice_ in written.items()} if written is not None else None
 
     def exists(self, location: Location) -> bool:
-        return data_exists(location, self._root)
+        return data_exists(location, self._root, self._storage)
 
     def period_of_writer(self, location: Location) -> str | None:
         return period_of_writer(self._transaction, location)
@@ -297,12 +299,12 @@ def land_sources_ahead(loads: "Iterable[LoadStep]", snapshot: RunSnapshot, landi
         land_files_ahead(snapshot.source(load.key).resolution, load.version, landing, workspace=root)
 
 
-def check_sources(loads: "Iterable[LoadStep]", snapshot: RunSnapshot) -> None:
+def check_sources(loads: "Iterable[LoadStep]", snapshot: RunSnapshot, storage: Storage = PROVIDER_STORAGE) -> None:
     """All that is not there to be read, as far as that is known without Spark."""
     errors: list[DaybookError] = []
     for load in loads:
         try:
-            check_locations_exist(snapshot.source(load.key).resolution)
+            check_locations_exist(snapshot.source(load.key).resolution, storage)
         except DaybookError as error:
             errors.append(load_error(error, load))
     raise_all(errors)
@@ -324,8 +326,8 @@ def load_error(error: DaybookError, load: "LoadStep") -> DaybookError:
 
 
 def input_bytes(snapshot: RunSnapshot) -> int | None:
-    """The size of the files that the input and what is joined and appended lie in; None with a database among them."""
+    """The size of the files that the input and what is joined and appended lie in; None where some are elsewhere."""
     locations = {location.uri: location for source in snapshot.sources for location in source.resolution.locations}
-    if any(location.is_database for location in locations.values()):
+    if any(location.local_path is None for location in locations.values()):
         return None
     return sum(file.size for uri in locations if uri is not None for file in list_files(uri))

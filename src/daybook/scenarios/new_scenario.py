@@ -90,7 +90,7 @@ class RealRows:
             joined = dict(self._joined_rows(step, join) for step in updates for join in step.joins)
             return {**{load.key: self._stored(load) for load in self._plan.loads if load.role != "join"}, **joined}
         finally:
-            remove_folder(self._staging)
+            remove_folder(self._staging, self._environment.storage)
 
     def _find_witnesses(self, steps: Sequence[Step]) -> None:
         """A row for each step, as far as the time goes."""
@@ -160,7 +160,8 @@ class RealRows:
         staging = f"{self._staging}/{secrets.token_hex(4)}"
         # What a completed run computed was checked then.
         is_counting = self._run.record.status != "completed"
-        with Pipeline(self._spark, cut.plan, frames, staging=staging, as_of=as_of, is_counting=is_counting) as pipeline:
+        folder = self._environment.staging(self._spark, staging)
+        with Pipeline(self._spark, cut.plan, frames, staging=folder, as_of=as_of, is_counting=is_counting) as pipeline:
             (group,) = pipeline.groups()
             (output,) = group.outputs
             order = [F.col(quote_identifier(name)) for name in ("_operation_seq", *cut.order)]

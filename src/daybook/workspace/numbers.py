@@ -27,6 +27,7 @@ from daybook.model.json_fields import ExactRows, Hidden, ShownAs
 from daybook.model.types import SYSTEM_COLUMNS, ColumnType, DecimalType, FloatType, IntegerType, Value
 from daybook.pictures.texts import Negatives
 from daybook.pictures.waterfall import Share, draw_waterfall
+from daybook.runs.environment import stored_storage
 from daybook.runs.listener import RunListener
 from daybook.runs.result import OutputResult
 from daybook.runs.slices import CommittedOutput, find_committed_output
@@ -199,7 +200,8 @@ def stream_csv(workspace: OpenedWorkspace, request: NumbersRequest) -> CsvDownlo
 
 def _find_output(workspace: OpenedWorkspace, request: NumbersRequest) -> CommittedOutput:
     with workspace.open_store_or_empty() as store, store.read() as transaction:
-        return find_committed_output(transaction, workspace.root.resolve(), request.run_id, request.output)
+        storage = stored_storage(workspace, store)
+        return find_committed_output(transaction, workspace.root.resolve(), request.run_id, request.output, storage)
 
 
 def _page_request(committed: CommittedOutput, request: NumbersRequest) -> PageRequest:

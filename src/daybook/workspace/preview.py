@@ -98,7 +98,7 @@ def preview_project(workspace: OpenedWorkspace, request: RunRequest, *, rows: in
         tempfile.TemporaryDirectory(prefix="daybook-preview-") as scratch,
     ):
         prepared = next(check_runs(environment, checked))
-        own = LandingArea(f"{scratch}/landing", "preview")
+        own = LandingArea(f"{scratch}/landing", "preview", environment.storage)
         landings = (environment.landing(prepared.snapshot.run_id), own)
 
         def refuse_too_many(_: object, count: int) -> None:

@@ -18,6 +18,7 @@ from daybook.model.types import SYSTEM_COLUMNS
 from daybook.plan.lineage import PlanLineage, plan_lineage
 from daybook.runs.attempt.prepare import PreparedRun, restore_run
 from daybook.runs.attempt.recorder import recorded_pins
+from daybook.runs.environment import stored_storage
 from daybook.runs.result import OutputResult
 from daybook.runs.snapshot import RunSnapshot, SourceSnapshot, snapshot_from_json
 from daybook.store.records import RunFilter, RunRecord
@@ -144,7 +145,7 @@ def _gather_report(workspace: OpenedWorkspace, request: ReportRequest) -> RunRep
         run_id = transaction.runs.id_of(request.run)
         record = transaction.runs.shown(run_id)
         snapshot = snapshot_from_json(transaction.runs.snapshot(run_id))
-        prepared = restore_run(snapshot, root)
+        prepared = restore_run(snapshot, root, stored_storage(workspace, store))
         pins = recorded_pins(transaction, run_id)
         before = _other_run(transaction, record, request)
     outputs = list_outputs(workspace, run_id)

@@ -21,6 +21,7 @@ from daybook.compare.result import ComparedRows, Number, add, subtract
 from daybook.compare.walk import BridgeWalk, BridgeWay
 from daybook.definitions.loading.definition_texts import load_text
 from daybook.engine.context import SourceFrame
+from daybook.engine.working_dataset import StagingFolder
 from daybook.errors import DaybookError
 from daybook.io.pins import LandedPin, Pin
 from daybook.model.definition import DatasetVersion
@@ -229,7 +230,7 @@ def walk(spark: SparkSession, asked: Question, staging: str, order: Sequence[str
     differences = find_differences(asked.a, asked.b)
     hybrids = Hybrids(asked.a, asked.b, asked.rows, differences)
     sources = GeneratedSources(spark, hybrids, asked.pair)
-    engine = StateEngine(spark, sources, staging)
+    engine = StateEngine(spark, sources, StagingFolder(spark, staging))
     found = BridgeWalk(engine, hybrids, differences, Measure(asked.measure), {}, RunListener())
     return found.walk(order_causes(differences.causes, order))
 

@@ -19,6 +19,7 @@ from daybook.graph.build import BuildRequest, build
 from daybook.graph.dependencies import derive_graph
 from daybook.graph.listener import BuildListener
 from daybook.io.filesystem import FileStat, list_files
+from daybook.io.storage import Storage
 from daybook.resolve.calendars.calendar import CalendarYear, IdentifierPattern
 from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt.prepare import PreparedRun
@@ -86,9 +87,9 @@ def counted_queries() -> Iterator[list[str]]:
 def test_the_store_and_the_disk_are_asked_no_more_than_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     listed: list[str] = []
 
-    def listing(uri: str, root: str | None = None) -> tuple[FileStat, ...]:
+    def listing(uri: str, root: str | None, storage: Storage) -> tuple[FileStat, ...]:
         listed.append(uri)
-        return list_files(uri, root)
+        return list_files(uri, root, storage)
 
     monkeypatch.setattr(freshness, "list_files", listing)
     asked = []

@@ -10,6 +10,7 @@ import pytest
 from daybook.engine.counters import GroupCounts
 from daybook.errors import DaybookError
 from daybook.io.formats.delta.format import held_versions
+from daybook.io.storage import PROVIDER_STORAGE
 from daybook.io.writer import Commit, StagedOutput
 from daybook.model.dataset import Dataset, PathLocation, TableLocation
 from daybook.model.definition import RegisteredDataPin, TableVersion
@@ -129,11 +130,14 @@ def test_a_version_that_cannot_be_noted_beside_its_table_is_told(tmp_path: Path)
             now = datetime.datetime(2026, 2, 1, tzinfo=datetime.UTC)
             version = transaction.definitions.register(dataset, Registration("p", "r", 1, pin), now=now)
         made = RegisteredDataset(dataset.id, version, ())
-        assert list(hold_version(store, made, pin, location, tmp_path, destination="lake.net")) == []
+        assert (
+            list(hold_version(store, made, pin, location, tmp_path, destination="lake.net", storage=PROVIDER_STORAGE))
+            == []
+        )
         assert held_versions(str(table)) == {7}
         shutil.rmtree(table / "_daybook")
         (table / "_daybook").write_text("somebody else's")
-        (told,) = hold_version(store, made, pin, location, tmp_path, destination="lake.net")
+        (told,) = hold_version(store, made, pin, location, tmp_path, destination="lake.net", storage=PROVIDER_STORAGE)
     assert (told.code, "lake.net" in told.message) == ("RUN_042", True)
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from daybook.io.registry import format_named
+from daybook.io.storage import PROVIDER_STORAGE
 from daybook.model.definition import RegisteredDataPin, TableVersion
 from daybook.resolve.location import Location
 from daybook.runs.attempt.recorder import newest_pin
@@ -62,7 +63,8 @@ def test_in_every_order_the_latest_version_holds_all_slices_that_are_registered(
                     committed[period] = commit(uri, period)
                     continue
                 with environment.store.write() as transaction:
-                    pin = newest_pin(RegisteredDataPin(uri, committed[period]), Location("delta", uri=uri), tmp_path)
+                    known, location = RegisteredDataPin(uri, committed[period]), Location("delta", uri=uri)
+                    pin = newest_pin(known, location, tmp_path, PROVIDER_STORAGE)
                     registration = Registration("p", f"{number}-{period}", 1, pin)
                     register_output(transaction, dataset, registration, now=NOW)
                 registered.add(period)

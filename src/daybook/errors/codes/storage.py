@@ -298,6 +298,40 @@ IO_CODES: dict[str, Code] = code_family(
         "Two names that a database shortens to the same bytes would become one column or table.",
         hint="give the column a shorter name, or rename it with `columns` on the output",
     ),
+    Code(
+        "IO_070",
+        "The bucket {bucket} is described in two ways: by {first} and by {other}",
+        "The clients of a bucket have one endpoint and one credential for it. `storage` in daybook.yaml and the data "
+        "sources whose folders are in the bucket must say the same.",
+        hint="write it once, under `storage` in daybook.yaml, and leave it out at the data sources",
+    ),
+    Code(
+        "IO_071",
+        "The credential {reference} of {bucket} cannot be used: {problem}",
+        "The credential of an S3 bucket is the id of an access key and its secret, and the token of a session where "
+        "there is one, with colons between them. Profiles are those of the AWS command line.",
+        hint="write ID:SECRET or ID:SECRET:TOKEN into the variable or file",
+    ),
+    Code(
+        "IO_072",
+        "The profile {reference} of {bucket} needs the package botocore",
+        "Profiles of the AWS command line are resolved and renewed by botocore, which is an extra of Daybook.",
+        hint="install daybook[s3]",
+    ),
+    Code(
+        "IO_073",
+        "{location} cannot be reached: {reason}",
+        "The object store did not answer, or refused every attempt. A commit that may have been made is found "
+        "when the run is retried: nothing is lost and nothing is written twice.",
+        hint="check endpoint, network and credential, then retry the run",
+    ),
+    Code(
+        "IO_074",
+        "{location} is on a store that takes a second object of the same name without a word",
+        "Commits on an object store are atomic because the store refuses an object that must be new (If-None-Match) "
+        "when it exists. This store ignores that condition, so two writers could overwrite each other.",
+        hint="use a store with conditional puts: Amazon S3, or a newer version of the server",
+    ),
 )
 
 

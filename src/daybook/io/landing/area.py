@@ -20,8 +20,9 @@ from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, POSITION_COLUM
 from daybook.expression import quote_identifier
 from daybook.io.bindings import Binding
 from daybook.io.column_types import arrow_type, spark_data_type
-from daybook.io.filesystem import ArrowPath, arrow_path, content_digest, join_uri, list_files, local_path, spark_uri
+from daybook.io.filesystem import arrow_path, content_digest, join_uri, list_files, local_path, make_folder, spark_uri
 from daybook.io.landing.rows import Batch, RepeatedKeys, find_repeated, find_repeated_by_spark
+from daybook.io.storage import PROVIDER_STORAGE, ArrowPath, Storage
 from daybook.model.dataset import Dataset
 from daybook.model.types import (
     BooleanType,
@@ -74,6 +75,7 @@ class LandingArea:
 
     uri: str
     run_id: str
+    storage: Storage = PROVIDER_STORAGE
 
     def file_folder(self, key: str) -> str:
         """Landings of files are shared between runs."""
@@ -86,9 +88,13 @@ class LandingArea:
     def absolute(self, path: str) -> str:
         return join_uri(self.uri, path)
 
+    def at(self, path: str) -> ArrowPath:
+        """Where pyarrow finds what has a path below the area."""
+        return arrow_path(self.absolute(path), self.storage)
+
     def find(self, folder: str) -> PublishedLanding | None:
         """The landing that was published in a folder, if its files are there as its manifest recorded them."""
-        place = arrow_path(join_uri(self.uri, folder, _MANIFEST))
+        place = self.at(f"{folder}/{_MANIFEST}")
         if place.system.get_file_info(place.path).type != fs.FileType.File:
             return None
         with place.system.open_input_stream(place.path) as stream:
@@ -102,16 +108,15 @@ class LandingArea:
     def _is_intact(self, folder: str, file: LandedFile) -> bool:
         if not file.path.startswith(f"{folder}/") or ".." in file.path.split("/"):
             return False
-        place = arrow_path(self.absolute(file.path))
+        place = self.at(file.path)
         if place.system.get_file_info(place.path).type != fs.FileType.File:
             return False
-        return not file.digest or content_digest(self.absolute(file.path)) == file.digest
+        return not file.digest or content_digest(self.absolute(file.path), self.storage) == file.digest
 
     def new_attempt(self, folder: str) -> str:
         """A fresh place inside the folder for an attempt's data, so that two attempts never mix."""
         attempt = f"{folder}/{self.run_id}.{uuid.uuid4().hex}"
-        place = arrow_path(self.absolute(attempt))
-        place.system.create_dir(place.path, recursive=True)
+        make_folder(self.absolute(attempt), self.storage)
         return attempt
 
     def publish(self, landed: PublishedLanding) -> None:
@@ -119,7 +124,7 @@ class LandingArea:
         text = json.dumps(asdict(landed), indent=1).encode()
         path = local_path(join_uri(self.uri, landed.folder, _MANIFEST))
         if path is None:
-            _write_object(arrow_path(join_uri(self.uri, landed.folder, _MANIFEST)), text)
+            _write_object(self.at(f"{landed.folder}/{_MANIFEST}"), text)
             return
         staged = path.with_name(f".{_MANIFEST}.{uuid.uuid4().hex}")
         with staged.open("wb") as stream:
@@ -130,7 +135,7 @@ class LandingArea:
 
     def remove(self, path: str) -> None:
         """A failed attempt's data."""
-        place = arrow_path(self.absolute(path))
+        place = self.at(path)
         if place.system.get_file_info(place.path).type == fs.FileType.Directory:
             place.system.delete_dir(place.path)
 
@@ -285,7 +290,7 @@ class LandingSink:
             self._writer.write_batch(record)
 
     def _spill(self) -> None:
-        place = arrow_path(self._area.absolute(f"{self._attempt}/rows.parquet"))
+        place = self._area.at(f"{self._attempt}/rows.parquet")
         self._stream = place.system.open_output_stream(place.path)
         self._writer = pq.ParquetWriter(self._stream, self._schema)
         self._writer.write_table(pa.Table.from_batches(self._held, self._schema))
@@ -319,13 +324,13 @@ class LandingSink:
         if numbers is not None:
             table = table.append_column(ORDINAL_COLUMN, pa.array(numbers, pa.int64()))
         path = f"{self._attempt}/rows.parquet"
-        place = arrow_path(self._area.absolute(path))
+        place = self._area.at(path)
         pq.write_table(table, place.path, filesystem=place.system)
         repeated = find_repeated(table, dataset) if numbers is not None else None
         return LandedRows((self._landed_file(path, table.num_rows),), numbers is None, repeated)
 
     def _landed_file(self, path: str, rows: int) -> LandedFile:
-        return LandedFile(path, rows, content_digest(self._area.absolute(path)))
+        return LandedFile(path, rows, content_digest(self._area.absolute(path), self._area.storage))
 
     def _finish_with_spark(
         self, spark: "SparkSession", columns: Sequence[Binding], identity: Sequence[Binding], dataset: Dataset
@@ -333,18 +338,22 @@ class LandingSink:
         raw = f"{self._attempt}/rows.parquet"
         schema = ", ".join(f"{quote_identifier(c.name)} {spark_data_type(c.type).simpleString()}" for c in columns)
         schema += f", {POSITION_COLUMN} string" if self.has_positions else ""
-        df = spark.read.schema(schema).parquet(literal_path_pattern(spark_uri(self._area.absolute(raw))))
+        options = self._area.storage.spark_options(self._area.uri)
+        reader = spark.read.options(**options).schema(schema)
+        df = reader.parquet(literal_path_pattern(spark_uri(self._area.absolute(raw))))
         if has_unique_rows(df, identity, self.rows):
             return LandedRows((self._landed_file(raw, self.rows),), is_unique=True)
         repeated = find_repeated_by_spark(df, dataset, [column.name for column in columns])
         numbered = f"{self._attempt}/numbered"
         target = self._area.absolute(numbered)
-        number_occurrences(df, identity, columns).drop(ORIGIN_COLUMN).write.mode("error").parquet(spark_uri(target))
-        place = arrow_path(self._area.absolute(raw))
+        rows = number_occurrences(df, identity, columns).drop(ORIGIN_COLUMN)
+        rows.write.options(**options).mode("error").parquet(spark_uri(target))
+        place = self._area.at(raw)
         place.system.delete_file(place.path)
         files = []
-        for file in list_files(target):
-            arrow_file = arrow_path(file.path)
-            rows = pq.ParquetFile(arrow_file.path, filesystem=arrow_file.system).metadata.num_rows
-            files.append(self._landed_file(join_uri(numbered, file.path.rpartition("/")[2]), rows))
+        for file in list_files(target, storage=self._area.storage):
+            path = join_uri(numbered, file.path.rpartition("/")[2])
+            arrow_file = self._area.at(path)
+            row_count = pq.ParquetFile(arrow_file.path, filesystem=arrow_file.system).metadata.num_rows
+            files.append(self._landed_file(path, row_count))
         return LandedRows(tuple(files), is_unique=False, repeated=repeated)

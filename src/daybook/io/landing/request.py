@@ -20,6 +20,8 @@ from daybook.io.filesystem import (
 from daybook.io.formats.files.manifest import read_manifest
 from daybook.io.landing.area import IN_MEMORY_BYTES, LandingArea
 from daybook.io.landing.rows import ImpliedColumns
+from daybook.io.storage import PROVIDER_STORAGE, Storage
+from daybook.model.datasource import DataSource
 from daybook.model.definition import DatasetVersion
 from daybook.resolve.location import Location
 
@@ -32,17 +34,20 @@ class TextFile:
     digest: str
     location: Location
     given: ImpliedColumns
+    storage: Storage = PROVIDER_STORAGE
 
     def verify(self) -> None:
         """IO_008 when the file has changed since it was found."""
-        if list_files(self.stat.path) != (self.stat,):
+        if list_files(self.stat.path, storage=self.storage) != (self.stat,):
             raise DaybookError("IO_008", file=self.stat.path)
 
 
-def find_text_files(location: Location, slices: frozenset[str] | None) -> Iterator[TextFile]:
+def find_text_files(
+    location: Location, slices: frozenset[str] | None, storage: Storage = PROVIDER_STORAGE
+) -> Iterator[TextFile]:
     """Every file with the digest of its content, without files of slices that are not read."""
     uri = location.file_uri
-    files = list_files(uri, location.root or uri)
+    files = list_files(uri, location.root or uri, storage)
     manifest = read_manifest(uri)
     if not files and manifest is None:
         raise missing_files_error(uri)
@@ -50,14 +55,15 @@ def find_text_files(location: Location, slices: frozenset[str] | None) -> Iterat
     for stat in files:
         values = partition_values(relative_to(stat.path, uri))
         if is_slice_needed(values, slices):
-            yield TextFile(stat, content_digest(stat.path), location, ImpliedColumns(values, promised))
+            given = ImpliedColumns(values, promised)
+            yield TextFile(stat, content_digest(stat.path, storage), location, given, storage)
 
 
-def columns_in_folder_names(locations: Iterable[Location]) -> set[str]:
+def columns_in_folder_names(locations: Iterable[Location], storage: Storage = PROVIDER_STORAGE) -> set[str]:
     """System columns in folder names, including those of slices that are not read."""
     names: set[str] = set()
     for location in locations:
-        for stat in list_files(location.uri, location.root or location.uri) if location.uri else ():
+        for stat in list_files(location.uri, location.root or location.uri, storage) if location.uri else ():
             names |= set(partition_values(relative_to(stat.path, location.uri)))
     return names & set(carried_types())
 
@@ -73,6 +79,10 @@ class LandingRequest:
     slices: frozenset[str] | None
     workspace: Path
     memory_limit: int = IN_MEMORY_BYTES
+
+    @property
+    def storage(self) -> Storage:
+        return self.area.storage
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -92,6 +102,11 @@ class LandingRequest:
 _LAYOUT_VERSION = 2
 
 
+def _described(datasource: DataSource) -> str:
+    """How a data source's files are read; how its bucket is reached changes nothing of what they hold."""
+    return datasource.model_dump_json(exclude={"options": {"endpoint", "region", "path_style"}})
+
+
 def landing_key(request: LandingRequest, files: Sequence[TextFile], databases: Sequence[Location]) -> str:
     dataset = request.version.dataset
     content: dict[str, Any] = {
@@ -107,7 +122,7 @@ def landing_key(request: LandingRequest, files: Sequence[TextFile], databases: S
                 file.digest,
                 file.location.format,
                 sorted(map(str, file.location.options.items())),
-                file.location.datasource.model_dump_json() if file.location.datasource else None,
+                _described(file.location.datasource) if file.location.datasource else None,
                 file.location.period.identifier if file.location.period else None,
                 sorted(file.given.promised),
                 *filter(None, (file.location.null_period,)),

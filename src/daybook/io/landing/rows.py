@@ -18,6 +18,8 @@ from daybook.errors import DaybookError, Notice, notice
 from daybook.expression import quote_identifier
 from daybook.io.bindings import Binding, checked_options
 from daybook.io.column_types import BadValueError, parse_texts
+from daybook.io.filesystem import arrow_path
+from daybook.io.storage import PROVIDER_STORAGE, ArrowPath, Storage
 from daybook.model.dataset import Dataset
 from daybook.model.definition import DatasetVersion
 from daybook.model.types import RUN_PERIOD_COLUMN
@@ -86,15 +88,25 @@ class FileRows:
     format: ClassVar[str]
 
     def __init__(
-        self, path: str, location: Location, version: DatasetVersion, given: ImpliedColumns = NO_IMPLIED_COLUMNS
+        self,
+        path: str,
+        location: Location,
+        version: DatasetVersion,
+        given: ImpliedColumns = NO_IMPLIED_COLUMNS,
+        storage: Storage = PROVIDER_STORAGE,
     ) -> None:
         self.name = path
+        self._storage = storage
         self.carried: frozenset[str] = frozenset()
         self.extra: frozenset[str] = frozenset()
         self._given = given
         self._version = version
         self._location = location
         self._options = checked_options(self.format, location.options)
+
+    def _at(self) -> ArrowPath:
+        """Where pyarrow finds the file."""
+        return arrow_path(self.name, self._storage)
 
 
 def check_nulls(batch: Batch, bindings: tuple[Binding, ...], file: str) -> None:

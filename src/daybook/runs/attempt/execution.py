@@ -72,7 +72,7 @@ class Execution:
                 self.spark,
                 self._plan(),
                 {key: source.frame for key, source in sources.items()},
-                staging=self.staging,
+                staging=self.environment.staging(self.spark, self.staging),
                 as_of=self.prepared.snapshot.as_of,
                 skip=frozenset(output.operation_seq for output in self.outputs),
             ) as pipeline,
@@ -153,7 +153,9 @@ class Execution:
 
         live = plan_live_output(self.prepared.plan, planned)
         self._report(live.notices)
-        return live_writer(self.spark, live, sources, pipeline, f"{self.staging}/live-{planned.step.seq}")
+        return live_writer(
+            self.environment, self.spark, live, sources, pipeline, f"{self.staging}/live-{planned.step.seq}"
+        )
 
     def _commit(self, planned: PlannedOutput, staged: StagedOutput, pipeline: Pipeline, counts: GroupCounts) -> None:
         writer = writer_for(planned.target.format)
@@ -261,7 +263,7 @@ def execute_attempt(
             raise RunFailedError(snapshot.run_id, status, error, outputs) from failure
         finally:
             with contextlib.suppress(OSError):
-                remove_folder(staging)
+                remove_folder(staging, environment.storage)
     return _build_result(snapshot, ended, execution)
 
 
@@ -349,7 +351,7 @@ def retry(environment: RunEnvironment, run_id: str) -> RunResult:
             snapshot = snapshot_from_json(transaction.runs.snapshot(run_id))
             is_sandboxed = snapshot.settings.sandbox is not None
             notices = tuple(check_period(transaction, snapshot.period, is_sandboxed=is_sandboxed))
-        prepared = replace(restore_run(snapshot, environment.root), notices=notices)
+        prepared = replace(restore_run(snapshot, environment.root, environment.storage), notices=notices)
         with environment.store.write() as transaction:
             lease = transaction.runs.resume(run_id, process=current_process(), now=transaction.now())
             named = {"period": lease.period, "project": lease.project_id}

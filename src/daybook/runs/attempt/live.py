@@ -27,6 +27,7 @@ from daybook.io.target import OutputColumn
 from daybook.model.types import SYSTEM_COLUMNS, FloatType
 from daybook.plan.partial_plan import PartialPlan, argument_column, detail_rows
 from daybook.plan.steps import AggregateStep, ComputedColumn, OutputStep, Plan, UpdateStep
+from daybook.runs.environment import RunEnvironment
 from daybook.runs.outputs import PlannedOutput
 
 
@@ -127,7 +128,12 @@ def _free_name(name: str, taken: set[str]) -> str:
 
 
 def live_writer(
-    spark: SparkSession, live: LiveOutput, sources: Mapping[str, ReadSource], pipeline: Pipeline, staging: str
+    environment: RunEnvironment,
+    spark: SparkSession,
+    live: LiveOutput,
+    sources: Mapping[str, ReadSource],
+    pipeline: Pipeline,
+    staging: str,
 ) -> LiveWorkbookWriter:
     """A writer that has the details computed again, by a plan that ends at their aggregate."""
     by_seq = {details.step.seq: details for details in live.details}
@@ -135,7 +141,7 @@ def live_writer(
     def write_details(aggregate: LiveAggregate, place: str) -> None:
         step_details = by_seq[aggregate.seq]
         frames = {key: sources[whole].frame for key, whole in step_details.rows.feeds.items()}
-        folder = f"{staging}/details-{aggregate.seq}"
+        folder = environment.staging(spark, f"{staging}/details-{aggregate.seq}")
         with Pipeline(spark, step_details.rows.plan, frames, staging=folder, as_of=pipeline.as_of) as details:
             (group,) = details.groups()
             (output,) = group.outputs

@@ -15,6 +15,7 @@ from daybook.definitions.registered import with_makers
 from daybook.definitions.value import Definitions
 from daybook.errors import Notice, notice, raise_all
 from daybook.io.location_checks import is_same_location, refuse_overlap
+from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.io.target import Target
 from daybook.model.calendar import Period
 from daybook.model.datasource import DataSource
@@ -61,6 +62,7 @@ def resolve_run(
     root: Path,
     allowed_hosts: tuple[str, ...] = (),
     lookup: PeriodLookup = ANY_PERIOD,
+    storage: Storage = PROVIDER_STORAGE,
 ) -> PreparedRun:
     """Resolve every source and place every output; all that is wrong is raised before anything is created.
 
@@ -77,7 +79,7 @@ def resolve_run(
         calendars=tuple(filter(None, (definitions.calendar(period.calendar_id),))),
         sources=sources,
     )
-    outputs = plan_targets(plan.outputs, whole, definitions, root)
+    outputs = plan_targets(plan.outputs, whole, definitions, root, storage)
     _refuse_overlaps(plan, whole, outputs)
     return PreparedRun(whole, plan, outputs, plan.notices)
 
@@ -92,12 +94,12 @@ def fit_run(prepared: PreparedRun, fitted: Mapping[int, Mapping[str, str]]) -> P
     return replace(prepared, snapshot=snapshot, plan=plan, outputs=outputs)
 
 
-def restore_run(snapshot: RunSnapshot, root: Path) -> PreparedRun:
+def restore_run(snapshot: RunSnapshot, root: Path, storage: Storage = PROVIDER_STORAGE) -> PreparedRun:
     """The same run from its snapshot alone."""
     definitions = recorded_definitions(snapshot)
     plan = plan_project(snapshot.project, snapshot.project_source(root), definitions, snapshot.constants)
     plan = fit_plan(plan, snapshot.fitted)
-    return PreparedRun(snapshot, plan, plan_targets(plan.outputs, snapshot, definitions, root))
+    return PreparedRun(snapshot, plan, plan_targets(plan.outputs, snapshot, definitions, root, storage))
 
 
 def _used_datasources(
@@ -186,7 +188,7 @@ def _find_version(transaction: Transaction, checked: CheckedRequest) -> tuple[Pr
 def check_runs(environment: RunEnvironment, checked: CheckedRequest) -> Iterator[PreparedRun]:
     """Everything a run checks, and that the data it would read is there."""
     for prepared in prepare_runs(environment, checked):
-        check_sources(prepared.plan.loads, prepared.snapshot)
+        check_sources(prepared.plan.loads, prepared.snapshot, environment.storage)
         yield prepared
 
 
@@ -237,15 +239,17 @@ def prepare(
         *_draft_notices(transaction, version, sandbox),
     ]
     snapshot = _describe_run(environment, transaction, checked, version, sandbox, period)
-    periods: PeriodLookup = StoredPeriods(transaction, workspace.root)
+    periods: PeriodLookup = StoredPeriods(transaction, workspace.root, environment.storage)
     seen = with_makers(definitions, workspace.definitions["project"].values())
     if sandbox is not None and request.reads_sandbox:
-        periods = in_sandbox = SandboxPeriods(transaction, snapshot.provenance.user, workspace.root)
+        periods = in_sandbox = SandboxPeriods(
+            transaction, snapshot.provenance.user, workspace.root, environment.storage
+        )
         seen = with_sandbox(seen, transaction, in_sandbox)
     seen = as_activated(seen, version.inputs)
     plan = _plan(environment, checked, snapshot, seen)
     hosts = workspace.settings.catalogs.allowed_hosts
-    prepared = resolve_run(snapshot, plan, seen, workspace.root, hosts, periods)
+    prepared = resolve_run(snapshot, plan, seen, workspace.root, hosts, periods, environment.storage)
     targets = (output.place for output in prepared.outputs)
     refuse_workspace_files(workspace, targets, is_sandboxed=sandbox is not None)
     absent = absent_period_notices(plan, prepared.snapshot.sources, periods)

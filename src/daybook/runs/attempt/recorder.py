@@ -12,6 +12,7 @@ from daybook.io.format import VersionHolder
 from daybook.io.location_checks import location_identity
 from daybook.io.pins import Pin, pin_from_json, pin_to_json
 from daybook.io.registry import format_named
+from daybook.io.storage import Storage
 from daybook.io.target import WrittenSlice
 from daybook.io.writer import Commit, StagedOutput
 from daybook.model.dataset import Dataset, PathLocation, TableLocation
@@ -63,9 +64,9 @@ def data_pin(planned: PlannedOutput, commit: Commit) -> RegisteredDataPin | None
     return RegisteredDataPin(planned.target.label, commit.version)
 
 
-def newest_pin(pin: RegisteredDataPin, location: Location, workspace: Path) -> RegisteredDataPin:
+def newest_pin(pin: RegisteredDataPin, location: Location, workspace: Path, storage: Storage) -> RegisteredDataPin:
     """The table as it is now: it holds the commit, and those of other runs that registered before this one."""
-    version = format_named(location.format).newest_version(location, pin.version, workspace)
+    version = format_named(location.format).newest_version(location, pin.version, workspace, storage)
     return replace(pin, version=version)
 
 
@@ -77,12 +78,13 @@ def hold_version(
     workspace: Path,
     *,
     destination: str,
+    storage: Storage,
     seq: int | None = None,
 ) -> Iterator[Notice]:
     """Note beside the table that the registered version is needed; `daybook gc` does it again where it fails."""
     holder = VersionHolder(store.identity, registered.dataset_id, registered.version)
     try:
-        format_named(location.format).hold_version(location, pin.version, holder, workspace)
+        format_named(location.format).hold_version(location, pin.version, holder, workspace, storage)
     except Exception as failure:
         # The run has recorded its output; nothing that is noted beside the table may change that.
         reason = getattr(failure, "strerror", None) or str(failure)
@@ -235,8 +237,17 @@ class RunRecorder:
         self.completed = completed
         if registered is not None and pin is not None:
             seq = planned.step.seq
-            location, root = planned.target.location, planned.target.workspace
-            held = hold_version(self._store, registered, pin, location, root, destination=planned.label, seq=seq)
+            target = planned.target
+            held = hold_version(
+                self._store,
+                registered,
+                pin,
+                target.location,
+                target.workspace,
+                destination=planned.label,
+                storage=target.storage,
+                seq=seq,
+            )
             notices += tuple(held)
         return output, notices
 
@@ -368,7 +379,8 @@ class RunRecorder:
         # Runs of other periods commit to the table at any time, and register in any order.
         transaction.definitions.lock()
         pin = data_pin(planned, commit)
-        pin = newest_pin(pin, planned.target.location, planned.target.workspace) if pin is not None else None
+        target = planned.target
+        pin = newest_pin(pin, target.location, target.workspace, target.storage) if pin is not None else None
         registration = Registration(lease.project_id, lease.run_id, planned.step.seq, pin)
         return register_output(transaction, dataset, registration, now=transaction.now(), plans=self._plans)
 

@@ -211,7 +211,7 @@ class Explainer:
                     keys = computing.groups_with_ids(step, ids)
                 summary, picked = computing.rows_and_summary(step, keys, origins, (*columns, *question.above))
         finally:
-            remove_folder(staging)
+            remove_folder(staging, self._environment.storage)
         traced = origins.find(picked.rows, computing.frame(origins.load.key), picked.stored)
         traced, gaps = self._with_row_ids(traced)
         values = [{key.column: key.value for key in row_keys} for row_keys in keys]
@@ -275,7 +275,7 @@ class Explainer:
             with self._environment.spark(run.snapshot) as spark:
                 ids = RowsComputation(self._environment, spark, run, staging, 0).ids_by_content(step, keys)
         finally:
-            remove_folder(staging)
+            remove_folder(staging, self._environment.storage)
         contents = [tuple(key_text(key.value) for key in row) for row in keys]
         counts = Counter(contents)
         unused = {content: iter(ids.get(content, ())) for content in counts}

@@ -141,7 +141,9 @@ class RestoredRuns:
             snapshot = snapshot_from_json(transaction.runs.snapshot(run_id))
             pins = recorded_pins(transaction, run_id)
             commits = transaction.outcomes.commits(run_id)
-        return RestoredRun(record, restore_run(snapshot, self.environment.root), pins, commits, self._reading)
+        return RestoredRun(
+            record, restore_run(snapshot, self.environment.root, self.environment.storage), pins, commits, self._reading
+        )
 
     def writers(self, run: RestoredRun, load_key: str) -> dict[str | None, str]:
         """The runs that wrote what a run read, by the period of the slice; None where it is no slice."""

@@ -247,7 +247,8 @@ class RowsComputation:
         staging = f"{self._staging}/{secrets.token_hex(4)}"
         as_of = self._run.snapshot.as_of
         is_counting = not self._is_checked(step)
-        with Pipeline(self._spark, cut.plan, frames, staging=staging, as_of=as_of, is_counting=is_counting) as pipeline:
+        folder = self._environment.staging(self._spark, staging)
+        with Pipeline(self._spark, cut.plan, frames, staging=folder, as_of=as_of, is_counting=is_counting) as pipeline:
             yield pipeline
 
     def _stored_rows(

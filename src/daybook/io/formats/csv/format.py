@@ -19,7 +19,6 @@ import pyarrow.csv as pacsv
 from daybook.errors import DaybookError, raise_all
 from daybook.io.bindings import Binding, bind_columns, missing_column_errors
 from daybook.io.column_types import BadValueError, parse_texts, with_decimal_point
-from daybook.io.filesystem import arrow_path
 from daybook.io.format import Format
 from daybook.io.formats.csv.one_column import join_lines, null_is_quoted, write_lines
 from daybook.io.formats.files.format import FileWriter, FolderFormat, column_value, join_texts, timestamp_text
@@ -180,12 +179,13 @@ class CsvRows(FileRows):
         if len(header) != 1:
             return False
         types = [binding.type for binding in bindings if binding.stored == header[0]]
-        with arrow_path(self.name).system.open_input_stream(arrow_path(self.name).path) as stream:
+        place = self._at()
+        with place.system.open_input_stream(place.path) as stream:
             line = next(io.TextIOWrapper(stream, self._options["encoding"], newline=""), "").removeprefix(_MARK_TEXT)
         return bool(types) and null_is_quoted(line, header[0], types[0], self._options)
 
     def _text_batches(self, header: list[str], is_null_quoted: bool) -> Iterator[pa.RecordBatch]:
-        place = arrow_path(self.name)
+        place = self._at()
         try:
             with (
                 place.system.open_input_stream(place.path) as stream,
@@ -234,7 +234,7 @@ class CsvRows(FileRows):
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
         """Records with the line they begin on; slow, for the header and for naming lines in errors."""
-        place = arrow_path(self.name)
+        place = self._at()
         with place.system.open_input_stream(place.path) as stream:
             lines = io.TextIOWrapper(stream, self._options["encoding"], newline="")
             first = next(lines, "").removeprefix(_MARK_TEXT)
@@ -291,7 +291,7 @@ class CsvFormat(FolderFormat):
         return CsvWriter()
 
     def file_rows(self, file: TextFile, version: DatasetVersion) -> RowSource:
-        return CsvRows(file.stat.path, file.location, version, file.given)
+        return CsvRows(file.stat.path, file.location, version, file.given, file.storage)
 
 
 FORMAT: Format = CsvFormat()

@@ -12,9 +12,9 @@ from deltalake.exceptions import DeltaError
 from pyarrow import fs
 
 from daybook.io.data_files import TableFiles
-from daybook.io.filesystem import FileStat, arrow_path, join_uri, list_files
+from daybook.io.filesystem import FileStat, absolute_uri, arrow_path, join_uri, list_files, make_folder
 from daybook.io.format import Format, Leftover, PinnedLocation, ReadRequest, VacuumRequest, VersionHolder, list_folder
-from daybook.io.formats.delta.log import newest_after, table_uri
+from daybook.io.formats.delta.log import newest_after
 from daybook.io.formats.delta.table import (
     DeltaFiles,
     committed_rows,
@@ -32,6 +32,7 @@ from daybook.io.formats.delta.table import (
 from daybook.io.formats.delta.writer import DeltaWriter
 from daybook.io.formats.files.format import FolderFormat
 from daybook.io.pins import ReadPart, TablePin
+from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.io.stored_rows import StoredRows
 from daybook.io.target import FileTarget, parse_staged_name, staged_key
 from daybook.io.writer import Commit
@@ -45,36 +46,41 @@ if TYPE_CHECKING:
 _PINS = "_daybook/pins"
 
 
-def hold_version(uri: str, version: TableVersion, holder: VersionHolder) -> None:
-    at = arrow_path(_pin_file(uri, version, holder))
-    log = arrow_path(join_uri(table_uri(uri), "_delta_log"))
+def hold_version(uri: str, version: TableVersion, holder: VersionHolder, storage: Storage = PROVIDER_STORAGE) -> None:
+    at = arrow_path(_pin_file(uri, version, holder), storage)
+    log = arrow_path(join_uri(absolute_uri(uri), "_delta_log"), storage)
     is_gone = log.system.get_file_info(log.path).type != fs.FileType.Directory
     if is_gone or at.system.get_file_info(at.path).type == fs.FileType.File:
         return
-    at.system.create_dir(at.path.rpartition("/")[0], recursive=True)
+    make_folder(join_uri(absolute_uri(uri), _PINS), storage)
     content = {"version": version.token, "dataset": holder.dataset_id, "dataset_version": holder.dataset_version}
     with at.system.open_output_stream(at.path) as stream:
         stream.write(json.dumps(content).encode())
 
 
-def release_version(uri: str, version: TableVersion, holder: VersionHolder) -> None:
-    at = arrow_path(_pin_file(uri, version, holder))
+def release_version(
+    uri: str, version: TableVersion, holder: VersionHolder, storage: Storage = PROVIDER_STORAGE
+) -> None:
+    at = arrow_path(_pin_file(uri, version, holder), storage)
     if at.system.get_file_info(at.path).type == fs.FileType.File:
         at.system.delete_file(at.path)
 
 
-def held_versions(uri: str, released: Collection[VersionHolder] = ()) -> set[int]:
+def held_versions(uri: str, released: Collection[VersionHolder] = (), storage: Storage = PROVIDER_STORAGE) -> set[int]:
     """Versions that some holder needs; a name says it all, so that a half-written file still counts."""
     gone = {holder.key for holder in released}
-    names = [item.base_name.split(".") for item in list_folder(join_uri(table_uri(uri), _PINS))]
+    names = [item.base_name.split(".") for item in list_folder(join_uri(absolute_uri(uri), _PINS), storage)]
     return {int(name[0]) for name in names if len(name) == 3 and name[0].isdecimal() and name[1] not in gone}
 
 
-def versions_held_by(uri: str, store: str) -> tuple[tuple[TableVersion, VersionHolder], ...]:
+def versions_held_by(
+    uri: str, store: str, storage: Storage = PROVIDER_STORAGE
+) -> tuple[tuple[TableVersion, VersionHolder], ...]:
     """What one store needs; files that were not written to their end say nothing."""
     holders = []
-    for item in list_folder(join_uri(table_uri(uri), _PINS)):
-        with suppress(ValueError, KeyError, TypeError), arrow_path(uri).system.open_input_stream(item.path) as stream:
+    system = arrow_path(uri, storage).system
+    for item in list_folder(join_uri(absolute_uri(uri), _PINS), storage):
+        with suppress(ValueError, KeyError, TypeError), system.open_input_stream(item.path) as stream:
             content = json.loads(stream.read())
             holder = VersionHolder(store, content["dataset"], content["dataset_version"])
             if item.base_name == f"{content['version']}.{holder.key}.json":
@@ -83,41 +89,43 @@ def versions_held_by(uri: str, store: str) -> tuple[tuple[TableVersion, VersionH
 
 
 def _pin_file(uri: str, version: TableVersion, holder: VersionHolder) -> str:
-    return join_uri(table_uri(uri), _PINS, f"{version.token}.{holder.key}.json")
+    return join_uri(absolute_uri(uri), _PINS, f"{version.token}.{holder.key}.json")
 
 
 def vacuum_table(request: VacuumRequest) -> tuple[FileStat, ...]:
-    table = open_table(request.uri)
+    table = open_table(request.uri, storage=request.storage)
     if table is None:
         return ()
     refuse_unknown_features(table, request.uri, is_write=True)
     newest = table.version()
-    kept = {*map(int, request.keep), *held_versions(request.uri, request.released)}
+    kept = {*map(int, request.keep), *held_versions(request.uri, request.released, request.storage)}
     kept_versions = {version for version in kept if version <= newest}
     kept_versions |= set(range(max(0, newest - request.latest + 1), newest + 1))
     needed: set[str] = set()
     for version in kept_versions:
-        if (then := open_table(request.uri, version)) is not None:
+        if (then := open_table(request.uri, version, request.storage)) is not None:
             needed |= {file.path for file in data_files(then, request.uri)}
     files = tuple(
         file
-        for file in list_files(table_uri(request.uri), table_uri(request.uri))
+        for file in list_files(request.uri, request.uri, request.storage)
         if file.path.endswith(".parquet") and file.path not in needed and file.modified_ns < request.modified_before_ns
     )
     if not request.is_dry_run:
         for file in files:
-            at = arrow_path(file.path)
+            at = arrow_path(file.path, request.storage)
             at.system.delete_file(at.path)
     return files
 
 
-def staged_leftovers(uri: str) -> Iterator[Leftover]:
+def staged_leftovers(uri: str, storage: Storage = PROVIDER_STORAGE) -> Iterator[Leftover]:
     """Staged folders inside a table that no version refers to."""
-    staged = {item.base_name: owner for item in list_folder(uri) if (owner := parse_staged_name(item.base_name))}
+    staged = {
+        item.base_name: owner for item in list_folder(uri, storage) if (owner := parse_staged_name(item.base_name))
+    }
     staged = {name: owner for name, owner in staged.items() if not name.startswith(".")}
     if not staged:
         return
-    table = open_table(uri)
+    table = open_table(uri, storage=storage)
     referred = _referenced_folders(table, uri) if table else set()
     for name, (run_id, seq) in staged.items():
         is_committed = table is not None and table.transaction_version(staged_key(run_id, seq)) is not None
@@ -126,7 +134,7 @@ def staged_leftovers(uri: str) -> Iterator[Leftover]:
 
 
 def _referenced_folders(table: DeltaTable, uri: str) -> set[str]:
-    start = len(table_uri(uri)) + 1
+    start = len(absolute_uri(uri)) + 1
     return {file.path[start:].split("/")[0] for file in data_files(table, uri)}
 
 
@@ -143,13 +151,15 @@ class DeltaFormat(FolderFormat):
     def storage_errors(self) -> tuple[type[Exception], ...]:
         return (*super().storage_errors, DeltaError)
 
-    def exists(self, location: Location) -> bool:
+    def exists(self, location: Location, storage: Storage = PROVIDER_STORAGE) -> bool:
         version = version_number(location.version)
-        return has_table(location.file_uri) if version is None else open_table(location.file_uri, version) is not None
+        if version is None:
+            return has_table(location.file_uri, storage)
+        return open_table(location.file_uri, version, storage) is not None
 
     def read(self, spark: "SparkSession", request: ReadRequest) -> Iterator[ReadPart]:
         for pinned_location in request.locations:
-            part = read_delta(spark, _find(pinned_location, request), pinned_location.location)
+            part = read_delta(spark, _find(pinned_location, request), pinned_location.location, request.storage)
             yield part.with_period(pinned_location.location)
 
     def table_files(self, location: PinnedLocation, request: ReadRequest) -> TableFiles:
@@ -159,31 +169,49 @@ class DeltaFormat(FolderFormat):
     def committed_rows(self, target: FileTarget, commit: Commit) -> StoredRows:
         return committed_rows(target, commit)
 
-    def has_changed(self, pin: TablePin, location: Location, workspace: Path) -> bool:
-        return has_data_commits_since(pin)
+    def has_changed(
+        self, pin: TablePin, location: Location, workspace: Path, storage: Storage = PROVIDER_STORAGE
+    ) -> bool:
+        return has_data_commits_since(pin, storage)
 
-    def newest_version(self, location: Location, known: TableVersion, workspace: Path) -> TableVersion:
+    def newest_version(
+        self, location: Location, known: TableVersion, workspace: Path, storage: Storage = PROVIDER_STORAGE
+    ) -> TableVersion:
         before = version_number(known)
-        return known if before is None else numbered_version(newest_after(location.file_uri, before))
+        return known if before is None else numbered_version(newest_after(location.file_uri, before, storage))
 
-    def verify_pin(self, pin: TablePin, location: Location, workspace: Path) -> None:
-        verify_table(pin)
+    def verify_pin(
+        self, pin: TablePin, location: Location, workspace: Path, storage: Storage = PROVIDER_STORAGE
+    ) -> None:
+        verify_table(pin, storage)
 
     def fingerprint(self, spark: "SparkSession", target: FileTarget, commit: Commit) -> str:
         return self.writer.fingerprint(spark, target, commit)
 
-    def hold_version(self, location: Location, version: TableVersion, holder: VersionHolder, workspace: Path) -> None:
-        hold_version(location.file_uri, version, holder)
+    def hold_version(
+        self,
+        location: Location,
+        version: TableVersion,
+        holder: VersionHolder,
+        workspace: Path,
+        storage: Storage = PROVIDER_STORAGE,
+    ) -> None:
+        hold_version(location.file_uri, version, holder, storage)
 
     def release_version(
-        self, location: Location, version: TableVersion, holder: VersionHolder, workspace: Path
+        self,
+        location: Location,
+        version: TableVersion,
+        holder: VersionHolder,
+        workspace: Path,
+        storage: Storage = PROVIDER_STORAGE,
     ) -> None:
-        release_version(location.file_uri, version, holder)
+        release_version(location.file_uri, version, holder, storage)
 
     def versions_held_by(
-        self, location: Location, store: str, workspace: Path
+        self, location: Location, store: str, workspace: Path, storage: Storage = PROVIDER_STORAGE
     ) -> tuple[tuple[TableVersion, VersionHolder], ...]:
-        return versions_held_by(location.file_uri, store)
+        return versions_held_by(location.file_uri, store, storage)
 
     def vacuum(self, request: VacuumRequest) -> tuple[FileStat, ...]:
         return vacuum_table(request)
@@ -191,8 +219,8 @@ class DeltaFormat(FolderFormat):
     def staging_folder(self, location: Location) -> str | None:
         return location.uri
 
-    def leftovers_in_folder(self, folder: str) -> Iterator[Leftover]:
-        return staged_leftovers(folder)
+    def leftovers_in_folder(self, folder: str, storage: Storage = PROVIDER_STORAGE) -> Iterator[Leftover]:
+        return staged_leftovers(folder, storage)
 
 
 def _find(pinned_location: PinnedLocation, request: ReadRequest) -> DeltaFiles:

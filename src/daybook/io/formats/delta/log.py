@@ -11,7 +11,8 @@ from typing import Any
 from deltalake import DeltaTable
 from pyarrow import fs
 
-from daybook.io.filesystem import arrow_path, join_uri, local_path
+from daybook.io.filesystem import absolute_uri, arrow_path, join_uri
+from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.io.target import FileTarget, SliceOwner, WrittenSlice
 from daybook.model.types import RUN_PERIOD_COLUMN
 
@@ -38,11 +39,6 @@ def is_appended_since(table: DeltaTable, run_period: str | None) -> bool:
     names = (slice_transaction(run_period), TABLE_TRANSACTION)
     replaced = [number for name in names if (number := table.transaction_version(name)) is not None]
     return appended is not None and appended > max(replaced, default=-1)
-
-
-def table_uri(uri: str) -> str:
-    path = local_path(uri)
-    return uri.rstrip("/") if path is None else str(path.absolute())
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +74,9 @@ class LogEntry:
         return SliceOwner(info["project_id"], info["operation_id"], *names)
 
 
-def read_entry(uri: str, version: int) -> LogEntry | None:
+def read_entry(uri: str, version: int, storage: Storage = PROVIDER_STORAGE) -> LogEntry | None:
     """A commit; None when the log no longer has it."""
-    at = arrow_path(join_uri(table_uri(uri), "_delta_log", f"{version:020}.json"))
+    at = arrow_path(join_uri(absolute_uri(uri), "_delta_log", f"{version:020}.json"), storage)
     try:
         with at.system.open_input_stream(at.path) as stream:
             return LogEntry(version, tuple(json.loads(line) for line in stream.read().splitlines()))
@@ -88,23 +84,23 @@ def read_entry(uri: str, version: int) -> LogEntry | None:
         return None
 
 
-def newest_after(uri: str, version: int) -> int:
+def newest_after(uri: str, version: int, storage: Storage = PROVIDER_STORAGE) -> int:
     """The newest version of a table that has this one; only the names in the log are looked at."""
-    log = join_uri(table_uri(uri), "_delta_log")
-    while _has_entry(log, version + 1):
+    log = join_uri(absolute_uri(uri), "_delta_log")
+    while _has_entry(log, version + 1, storage):
         version += 1
     return version
 
 
-def _has_entry(log: str, version: int) -> bool:
-    at = arrow_path(join_uri(log, f"{version:020}.json"))
+def _has_entry(log: str, version: int, storage: Storage) -> bool:
+    at = arrow_path(join_uri(log, f"{version:020}.json"), storage)
     return bool(at.system.get_file_info(at.path).type == fs.FileType.File)
 
 
-def entries_back(table: DeltaTable, uri: str) -> Iterator[LogEntry]:
+def entries_back(table: DeltaTable, uri: str, storage: Storage = PROVIDER_STORAGE) -> Iterator[LogEntry]:
     """Newest first, as far back as the log goes."""
     for version in range(table.version(), -1, -1):
-        if (entry := read_entry(uri, version)) is None:
+        if (entry := read_entry(uri, version, storage)) is None:
             return
         yield entry
 
@@ -118,9 +114,9 @@ def written_slices(table: DeltaTable, target: FileTarget) -> tuple[WrittenSlice,
     """The slices that a commit would write to or throw away."""
     match target.mode:
         case "replace":
-            slices = [_written_slice(table, target.uri, period) for period in _live_periods(table)]
+            slices = [_written_slice(table, target, period) for period in _live_periods(table)]
         case "replace_period" | "append":
-            slices = [_written_slice(table, target.uri, target.run_period)] if target.run_period is not None else []
+            slices = [_written_slice(table, target, target.run_period)] if target.run_period is not None else []
         case "error":
             slices = []
     return tuple(slice_ for slice_ in slices if slice_ is not None)
@@ -132,11 +128,11 @@ def _live_periods(table: DeltaTable) -> list[str]:
     return sorted({str(partition[RUN_PERIOD_COLUMN]) for partition in table.partitions()})
 
 
-def _written_slice(table: DeltaTable, uri: str, period: str) -> WrittenSlice | None:
+def _written_slice(table: DeltaTable, target: FileTarget, period: str) -> WrittenSlice | None:
     """By the last commits that replaced the table, replaced the slice, and began to append to it."""
-    whole = _find_transaction(table, uri, TABLE_TRANSACTION)
-    own = _find_transaction(table, uri, slice_transaction(period))
-    shared = _find_transaction(table, uri, append_transaction(period))
+    whole = _find_transaction(table, target, TABLE_TRANSACTION)
+    own = _find_transaction(table, target, slice_transaction(period))
+    shared = _find_transaction(table, target, append_transaction(period))
     first = whole.version if whole is not None else 0
     if own is not None and own.version >= first and own.info:
         if not own.info.get("is_dropped"):
@@ -149,14 +145,15 @@ def _written_slice(table: DeltaTable, uri: str, period: str) -> WrittenSlice | N
     return None
 
 
-def _find_transaction(table: DeltaTable, uri: str, name: str) -> LogEntry | None:
+def _find_transaction(table: DeltaTable, target: FileTarget, name: str) -> LogEntry | None:
     """The commit that made the last version of a transaction."""
     number = table.transaction_version(name)
     if number is None:
         return None
     for version in range(number, min(number + _MOST_BETWEEN, table.version()) + 1):
-        entry = read_entry(uri, version)
+        entry = read_entry(target.uri, version, target.storage)
         if entry is not None and entry.transactions.get(name) == number:
             return entry
     # Tables of earlier Daybooks number their transactions from 0.
-    return next((entry for entry in entries_back(table, uri) if entry.transactions.get(name) == number), None)
+    entries = entries_back(table, target.uri, target.storage)
+    return next((entry for entry in entries if entry.transactions.get(name) == number), None)

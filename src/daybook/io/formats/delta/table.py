@@ -18,7 +18,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.exceptions import DeltaError, DeltaProtocolError, TableNotFoundError
 
 from daybook.errors import DaybookError, raise_all
 from daybook.io.bindings import (
@@ -31,6 +31,7 @@ from daybook.io.bindings import (
 )
 from daybook.io.data_files import DataFile
 from daybook.io.filesystem import (
+    absolute_uri,
     arrow_path,
     is_uri,
     join_uri,
@@ -39,9 +40,10 @@ from daybook.io.filesystem import (
     relative_to,
     translate_read_errors,
 )
-from daybook.io.formats.delta.log import TABLE_TRANSACTION, is_appended_since, read_entry, slice_transaction, table_uri
+from daybook.io.formats.delta.log import TABLE_TRANSACTION, is_appended_since, read_entry, slice_transaction
 from daybook.io.formats.parquet.format import known_periods, scan_parquet, type_errors
 from daybook.io.pins import ReadPart, TablePin
+from daybook.io.storage import PROVIDER_STORAGE, Storage, bucket_of
 from daybook.io.stored_rows import ParquetPart, StoredRows, parquet_rows
 from daybook.io.target import FileTarget, parse_staged_name
 from daybook.io.writer import Commit
@@ -68,7 +70,7 @@ def version_number(version: TableVersion | None) -> int | None:
     return None if version is None else int(version.token)
 
 
-def open_table(uri: str, version: int | None = None) -> DeltaTable | None:
+def open_table(uri: str, version: int | None = None, storage: Storage = PROVIDER_STORAGE) -> DeltaTable | None:
     """The table, at a version; None when there is none."""
     path = local_path(uri)
     if path is not None and (escape := _PATH_ESCAPE.search(str(path.absolute()))):
@@ -78,22 +80,24 @@ def open_table(uri: str, version: int | None = None) -> DeltaTable | None:
         if path is not None and not (path / "_delta_log").is_dir():
             return None
     try:
-        return DeltaTable(table_uri(uri), version=version)
+        return DeltaTable(absolute_uri(uri), version=version, storage_options=storage.delta_options(uri))
     except TableNotFoundError:
         return None
     except DeltaError as failure:
+        if bucket_of(uri) is not None and not isinstance(failure, DeltaProtocolError):
+            raise DaybookError("IO_073", location=uri, reason=str(failure)) from failure
         if version is not None:
             raise DaybookError("IO_009", location=uri, reason=str(failure)) from failure
         raise DaybookError("IO_012", location=uri, reason=str(failure)) from failure
 
 
-def has_table(uri: str) -> bool:
+def has_table(uri: str, storage: Storage = PROVIDER_STORAGE) -> bool:
     """Whether there is a table; on this machine its log is not read for that."""
     path = local_path(uri)
     if path is None or _PATH_ESCAPE.search(str(path.absolute())):
-        return open_table(uri) is not None
+        return open_table(uri, storage=storage) is not None
     with translate_read_errors(uri):
-        return (path / "_delta_log").is_dir() and DeltaTable.is_deltatable(table_uri(uri))
+        return (path / "_delta_log").is_dir() and DeltaTable.is_deltatable(absolute_uri(uri))
 
 
 def refuse_unknown_features(table: DeltaTable, uri: str, *, is_write: bool) -> None:
@@ -132,11 +136,15 @@ class DeltaFiles:
 
 
 def find_delta(
-    location: Location, version: DatasetVersion, slices: frozenset[str] | None, pin: TablePin | None
+    location: Location,
+    version: DatasetVersion,
+    slices: frozenset[str] | None,
+    pin: TablePin | None,
+    storage: Storage = PROVIDER_STORAGE,
 ) -> DeltaFiles:
     uri = location.file_uri
     at = version_number(pin.version if pin else location.version)
-    table = open_table(uri, at)
+    table = open_table(uri, at, storage)
     if table is None:
         if pin is not None:
             raise DaybookError("IO_009", location=uri, reason="the table no longer exists")
@@ -149,15 +157,17 @@ def find_delta(
     raise_all([*missing_column_errors(bindings, uri), *type_errors(bindings.all, schema, uri)])
     files = [file for file in data_files(table, uri) if is_slice_needed(file.partitions, slices)]
     refuse_foreign_files(files, uri, location.options)
-    _refuse_vacuumed(files, uri, at)
+    _refuse_vacuumed(files, uri, at, storage)
     partitions = frozenset(table.metadata().partition_columns)
     read_pin = TablePin(uri, numbered_version(table.version()), str(table.metadata().id))
     may_repeat_ids = _has_appended_slice(table, files, uri)
     return DeltaFiles(tuple(files), bindings, partitions, location.root or uri, read_pin, may_repeat_ids)
 
 
-def read_delta(spark: "SparkSession", table: DeltaFiles, location: Location) -> ReadPart:
-    rows = scan_parquet(spark, table.files, table.bindings.all, table.partitions, table.root)
+def read_delta(
+    spark: "SparkSession", table: DeltaFiles, location: Location, storage: Storage = PROVIDER_STORAGE
+) -> ReadPart:
+    rows = scan_parquet(spark, table.files, table.bindings.all, table.partitions, table.root, storage)
     sizes = tuple(file.size for file in table.files)
     notices = extra_column_notices(table.bindings.extra, location.file_uri)
     periods = known_periods(table.files, table.carried)
@@ -168,7 +178,7 @@ def _has_appended_slice(table: DeltaTable, files: Sequence[DataFile], uri: str) 
     """Whether more than one commit of Daybook's filled a slice, or one that appends and may be followed by others."""
     writers: dict[str | None, set[tuple[str, int] | None]] = {}
     for file in files:
-        folder = relative_to(file.path, table_uri(uri)).partition("/")[0]
+        folder = relative_to(file.path, absolute_uri(uri)).partition("/")[0]
         writers.setdefault(file.partitions.get(RUN_PERIOD_COLUMN), set()).add(parse_staged_name(folder))
     return any(
         len(commits) > 1 or (commits != {None} and not _is_replaced(table, run_period))
@@ -191,7 +201,7 @@ def data_files(table: DeltaTable, uri: str) -> list[DataFile]:
     """
     columns = table.metadata().partition_columns
     rows: list[dict[str, Any]] = pa.table(table.get_add_actions(flatten=True)).to_pylist()
-    base = table_uri(uri)
+    base = absolute_uri(uri)
     files = []
     for row in rows:
         values = {column: _partition_text(row[f"partition.{column}"]) for column in columns}
@@ -214,7 +224,7 @@ def refuse_foreign_files(files: Sequence[DataFile], uri: str, options: Mapping[s
     """IO_042 for a data file outside of the table's folder, which another program may have written into the log."""
     if checked_options("delta", options)["shallow_clones"]:
         return
-    base = _without_dots(table_uri(uri)) + "/"
+    base = _without_dots(absolute_uri(uri)) + "/"
     is_local = local_path(uri) is not None
     foreign = next((file.path for file in files if not file.path.startswith(base)), None)
     if foreign is None and is_local:
@@ -245,37 +255,43 @@ def _partition_text(value: object) -> str | None:
             return str(value)
 
 
-def _refuse_vacuumed(files: list[DataFile], uri: str, version: int | None) -> None:
+def _refuse_vacuumed(files: list[DataFile], uri: str, version: int | None, storage: Storage) -> None:
     """Time travel may name files that a vacuum removed; say so before Spark does."""
     if version is None:
         return
     with ThreadPoolExecutor(_FILE_CHECKERS) as pool:
-        if not all(pool.map(lambda file: list_files(file.path), files)):
+        if not all(pool.map(lambda file: list_files(file.path, storage=storage), files)):
             raise DaybookError("IO_009", location=uri, reason=f"version {version} has been vacuumed")
 
 
-def has_data_commits_since(pin: TablePin) -> bool:
+def has_data_commits_since(pin: TablePin, storage: Storage = PROVIDER_STORAGE) -> bool:
     """Whether a commit after the pinned version added or removed rows; a log that was cut off counts as a change."""
-    table = open_table(pin.uri)
+    table = open_table(pin.uri, storage=storage)
     if table is None or str(table.metadata().id) != pin.table_id:
         return True
     for version in range(int(pin.version.token) + 1, table.version() + 1):
-        entry = read_entry(pin.uri, version)
+        entry = read_entry(pin.uri, version, storage)
         if entry is None or entry.changes_data:
             return True
     return False
 
 
-def verify_table(pin: TablePin) -> None:
+def verify_table(pin: TablePin, storage: Storage = PROVIDER_STORAGE) -> None:
     """IO_008 when the table is gone or another one, or the version is not there any more."""
-    table = open_table(pin.uri, version_number(pin.version))
+    table = open_table(pin.uri, version_number(pin.version), storage)
     if table is None or str(table.metadata().id) != pin.table_id:
         raise DaybookError("IO_008", file=pin.uri)
 
 
-def read_rows(uri: str, *, run_period: str | None = None, version: int | None = None) -> pa.Table:
+def read_rows(
+    uri: str,
+    *,
+    run_period: str | None = None,
+    version: int | None = None,
+    storage: Storage = PROVIDER_STORAGE,
+) -> pa.Table:
     """The rows of a table, or of the slice of one period, with the columns of its schema."""
-    table = open_table(uri, version)
+    table = open_table(uri, version, storage)
     if table is None:
         raise DaybookError("IO_001", location=uri)
     refuse_unknown_features(table, uri, is_write=False)
@@ -285,7 +301,7 @@ def read_rows(uri: str, *, run_period: str | None = None, version: int | None = 
     refuse_foreign_files(files, uri, {})
     for file in files:
         if run_period is None or file.partitions.get(RUN_PERIOD_COLUMN) == run_period:
-            place = arrow_path(file.path)
+            place = arrow_path(file.path, storage)
             with place.system.open_input_file(place.path) as source:
                 stored = pq.ParquetFile(source).read()
             parts.append(_with_schema(stored, schema, file.partitions))
@@ -307,16 +323,16 @@ def _with_schema(stored: pa.Table, schema: pa.Schema, partitions: Mapping[str, s
 def committed_rows(target: FileTarget, commit: Commit) -> StoredRows:
     """What a commit added, at the version it made: the files below the folder that is named after run and operation."""
     uri = target.uri
-    table = open_table(uri, version_number(commit.version))
+    table = open_table(uri, version_number(commit.version), target.storage)
     if table is None:
         raise DaybookError("RUN_084", run_id=target.run_id, location=target.label, reason="the table does not exist")
     refuse_unknown_features(table, uri, is_write=False)
     files = data_files(table, uri)
     refuse_foreign_files(files, uri, target.options)
     parts = [
-        ParquetPart(file.path, file.partitions)
+        ParquetPart(file.path, file.partitions, target.storage)
         for file in files
-        if parse_staged_name(relative_to(file.path, table_uri(uri)).partition("/")[0])
+        if parse_staged_name(relative_to(file.path, absolute_uri(uri)).partition("/")[0])
         == (target.run_id, target.operation_seq)
     ]
     rows = parquet_rows(target.columns, parts, target.label)

@@ -17,7 +17,15 @@ from daybook.errors import DaybookError
 from daybook.io.bindings import Binding, checked_options
 from daybook.io.column_types import arrow_type
 from daybook.io.data_files import DataFile
-from daybook.io.filesystem import arrow_path, join_uri, list_files, local_path, partition_folder
+from daybook.io.filesystem import (
+    absolute_uri,
+    arrow_path,
+    join_uri,
+    list_files,
+    local_path,
+    partition_folder,
+    spark_uri,
+)
 from daybook.io.formats.delta.log import (
     INFO_KEY,
     TABLE_TRANSACTION,
@@ -26,7 +34,6 @@ from daybook.io.formats.delta.log import (
     is_appended_since,
     next_number,
     slice_transaction,
-    table_uri,
     written_slices,
 )
 from daybook.io.formats.delta.table import numbered_version, open_table, refuse_unknown_features
@@ -97,12 +104,15 @@ _CONFIGURATION = {
     "delta.enableExpiredLogCleanup": "false",
 }
 _ATTEMPTS = 30
+# What the tasks of an attempt leave is found by the attempt's own folder, so a task may move its files there itself,
+# once: on object stores each move is a copy.
+_COMMIT_OPTIONS = {"mapreduce.fileoutputcommitter.algorithm.version": "2"}
 
 
 class DeltaWriter:
     def check(self, target: FileTarget) -> CheckedTarget:
         checked_options("delta", target.options)
-        table = open_table(target.uri)
+        table = _open(target)
         if table is None:
             self._check_place(target)
             return CheckedTarget()
@@ -114,18 +124,19 @@ class DeltaWriter:
 
     def stage(self, df: "DataFrame", target: FileTarget, checked: CheckedTarget | None = None) -> StagedOutput:
         seen = self._seen(target) if checked is None else checked.seen
-        place = join_uri(table_uri(target.uri), target.new_attempt_name())
+        place = join_uri(absolute_uri(target.uri), target.new_attempt_name())
         # The log holds the partition value; some readers take it from the path all the same.
         folder = partition_folder({RUN_PERIOD_COLUMN: target.run_period}) if target.run_period is not None else ""
         with translate_spark_failures(target):
-            df.write.mode("error").parquet(join_uri(place, folder) if folder else place)
-        files = staged_parquet_files(place, lambda footer: file_statistics(footer, target.columns))
+            writer = df.write.options(**target.storage.spark_options(place), **_COMMIT_OPTIONS)
+            writer.mode("error").parquet(spark_uri(join_uri(place, folder) if folder else place))
+        files = staged_parquet_files(place, lambda footer: file_statistics(footer, target.columns), target.storage)
         return StagedOutput(place, sum(file.rows for file in files), files=files, seen=seen)
 
     def commit(self, staged: StagedOutput, target: FileTarget, fence: Fence = no_fence) -> Commit:
         actions = _add_actions(staged, target)
         for _ in range(_ATTEMPTS):
-            table = open_table(target.uri)
+            table = _open(target)
             slices: tuple[WrittenSlice, ...] = ()
             if table is not None:
                 if (done := _find_commit(table, target)) is not None:
@@ -142,7 +153,7 @@ class DeltaWriter:
             except CommitFailedError:
                 continue
             except DeltaError as failure:
-                if table is None and open_table(target.uri) is not None:
+                if table is None and _open(target) is not None:
                     continue
                 raise DaybookError("IO_026", location=target.label, reason=str(failure)) from failure
             if table is None:
@@ -153,16 +164,16 @@ class DeltaWriter:
         raise DaybookError("IO_024", location=target.label, slice=target.slice_note)
 
     def committed(self, target: FileTarget) -> Commit | None:
-        table = open_table(target.uri)
+        table = _open(target)
         return None if table is None else _find_commit(table, target)
 
     def slices(self, target: FileTarget) -> tuple[WrittenSlice, ...]:
-        table = open_table(target.uri)
+        table = _open(target)
         return () if table is None else written_slices(table, target)
 
     def drop_slice(self, target: FileTarget, fence: Fence = no_fence) -> Commit:
         for _ in range(_ATTEMPTS):
-            table = open_table(target.uri)
+            table = _open(target)
             if table is None:
                 raise DaybookError("IO_001", location=target.label)
             if (done := _find_commit(table, target)) is not None:
@@ -194,29 +205,30 @@ class DeltaWriter:
             if root is not None:
                 remove_tree(root / name)
             else:
-                place = arrow_path(join_uri(target.uri, name))
+                place = arrow_path(join_uri(target.uri, name), target.storage)
                 place.system.delete_dir(place.path)
 
     def fingerprint(self, spark: "SparkSession", target: FileTarget, commit: Commit) -> str:
         """Of the rows a commit wrote, from its files; IO_009 when they have been vacuumed."""
         place = self._committed_folder(target)
-        folder = join_uri(table_uri(target.uri), place or "")
-        files = list_files(folder) if place and place != "*" else ()
+        folder = join_uri(absolute_uri(target.uri), place or "")
+        files = list_files(folder, storage=target.storage) if place and place != "*" else ()
         if not files and commit.rows:
             reason = f"the files of version {commit.version.token if commit.version else None} have been removed"
             raise DaybookError("IO_009", location=target.label, reason=reason)
         bindings = [Binding(column.name, column.name, column.type) for column in target.columns]
-        rows = scan_parquet(spark, [DataFile(file.path) for file in files], bindings, frozenset(), None)
+        data = [DataFile(file.path) for file in files]
+        rows = scan_parquet(spark, data, bindings, frozenset(), None, target.storage)
         return fingerprint(rows.plain, target.columns)
 
     def _seen(self, target: FileTarget) -> str | None:
-        table = open_table(target.uri)
+        table = _open(target)
         return str(_slice_version(table, target)) if table is not None else None
 
     def _check_place(self, target: FileTarget) -> None:
         """A table is not made on top of other files."""
-        ours = f"{table_uri(target.uri)}/{STAGED_PREFIX}"
-        if any(not file.path.startswith(ours) for file in list_files(target.uri)):
+        ours = f"{absolute_uri(target.uri)}/{STAGED_PREFIX}"
+        if any(not file.path.startswith(ours) for file in list_files(target.uri, storage=target.storage)):
             raise DaybookError("IO_028", location=target.label, found="not a Delta table", expected="one")
 
     def _check_table(self, table: DeltaTable, target: FileTarget) -> None:
@@ -241,13 +253,14 @@ class DeltaWriter:
 
     def _create(self, actions: list[AddAction], staged: StagedOutput, target: FileTarget) -> None:
         create_table_with_add_actions(
-            table_uri(target.uri),
+            absolute_uri(target.uri),
             _delta_schema(target),
             actions,
             mode="error",
             partition_by=list(_partition_columns(target)),
             configuration=_CONFIGURATION,
             commit_properties=_commit_properties(None, target, staged),
+            storage_options=target.storage.delta_options(target.uri),
         )
 
     def _write(self, table: DeltaTable, adds: list[AddAction], staged: StagedOutput, target: FileTarget) -> None:
@@ -256,13 +269,14 @@ class DeltaWriter:
         partitions = list(_partition_columns(target))
         if target.mode == "replace" and table.metadata().partition_columns != partitions:
             create_table_with_add_actions(
-                table_uri(target.uri),
+                absolute_uri(target.uri),
                 _delta_schema(target),
                 adds,
                 mode="overwrite",
                 partition_by=partitions,
                 configuration=_CONFIGURATION,
                 commit_properties=properties,
+                storage_options=target.storage.delta_options(target.uri),
             )
             return
         if target.mode == "append":
@@ -286,7 +300,7 @@ class DeltaWriter:
             table.alter.add_columns([Field(field.name, field.type, nullable=True) for field in fields])
 
     def _committed_folder(self, target: FileTarget) -> str | None:
-        table = open_table(target.uri)
+        table = _open(target)
         if table is None or table.transaction_version(target.staging_key) is None:
             return None
         commit = _find_commit_info(table, target)
@@ -294,9 +308,13 @@ class DeltaWriter:
         return "*" if commit is None else str(commit[1]["place"])
 
 
+def _open(target: FileTarget) -> DeltaTable | None:
+    return open_table(target.uri, storage=target.storage)
+
+
 def _staged_names(target: FileTarget) -> list[str]:
     prefix = f"{target.staging_key}."
-    place = arrow_path(target.uri)
+    place = arrow_path(target.uri, target.storage)
     from pyarrow import fs
 
     items = place.system.get_file_info(fs.FileSelector(place.path, allow_not_found=True))
@@ -393,7 +411,7 @@ def _find_commit(table: DeltaTable, target: FileTarget) -> Commit | None:
 
 def _find_commit_info(table: DeltaTable, target: FileTarget) -> tuple[int, dict[str, Any]] | None:
     """Version and description of the commit of this run and operation; it is nearly always among the last few."""
-    for entry in entries_back(table, target.uri):
+    for entry in entries_back(table, target.uri, target.storage):
         if (info := entry.info).get("key") == target.staging_key:
             return entry.version, info
     return None

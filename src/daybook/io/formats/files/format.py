@@ -28,6 +28,7 @@ from daybook.io.formats.files.manifest import read_manifest
 from daybook.io.formats.files.one_file import check_file, commit_file, committed_file
 from daybook.io.landing.request import TextFile
 from daybook.io.landing.rows import ImpliedColumns
+from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.io.stored_rows import SourceBlock, StoredRows, dataset_of
 from daybook.io.target import FileTarget, OutputColumn, WrittenSlice
 from daybook.io.writer import (
@@ -76,18 +77,21 @@ class FolderFormat(Format):
         version = dataset_of(target.columns)
         blocks = []
         for part in parts:
-            (stat,) = list_files(part.path)
-            file = TextFile(stat, "", target.location, ImpliedColumns(part.constants, part.promised))
+            (stat,) = list_files(part.path, storage=target.storage)
+            given = ImpliedColumns(part.constants, part.promised)
+            file = TextFile(stat, "", target.location, given, target.storage)
             blocks.append(SourceBlock(self.file_rows(file, version)))
         return StoredRows(target.columns, tuple(blocks), is_columnar=False)
 
     def staging_folder(self, location: Location) -> str | None:
         return (location.file_uri).rstrip("/").rpartition("/")[0]
 
-    def find_leftovers(self, datasource: DataSource, workspace: Path) -> Iterable[Leftover]:
-        return search_folder(_source_folder(datasource, workspace))
+    def find_leftovers(
+        self, datasource: DataSource, workspace: Path, storage: Storage = PROVIDER_STORAGE
+    ) -> Iterable[Leftover]:
+        return search_folder(_source_folder(datasource, workspace), storage)
 
-    def ping(self, datasource: DataSource, workspace: Path) -> str:
+    def ping(self, datasource: DataSource, workspace: Path, storage: Storage = PROVIDER_STORAGE) -> str:
         folder = _source_folder(datasource, workspace)
         is_missing = not is_uri(folder) and not Path(folder).is_dir()
         return f"{folder} (created by the first write)" if is_missing else folder

@@ -28,6 +28,7 @@ from daybook.io.formats.jdbc.table import (
 )
 from daybook.io.landing.request import LandingRequest
 from daybook.io.landing.rows import RowSource
+from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.io.target import OutputColumn, TableTarget
 from daybook.io.writer import FingerprintObserver, StagedOutput
 from daybook.model.datasource import DataSource
@@ -245,12 +246,12 @@ class JdbcFormat(Format):
     ) -> RowSource:
         if spark is None:
             raise ValueError("the driver needs a session")
-        return JdbcRows(spark, location, request.version, request.workspace, scratch)
+        return JdbcRows(spark, location, request.version, request.workspace, scratch, request.storage)
 
     def has_appended_slice(self, location: Location, slices: frozenset[str] | None, workspace: Path) -> bool:
         return self.writer.has_appended_slice(location, slices, workspace)
 
-    def ping(self, datasource: DataSource, workspace: Path) -> str:
+    def ping(self, datasource: DataSource, workspace: Path, storage: Storage = PROVIDER_STORAGE) -> str:
         return f"{jdbc_source(datasource).options.driver}, checked when a run uses it"
 
 

@@ -20,6 +20,7 @@ from daybook.io.column_types import arrow_type, stored_type_fits
 from daybook.io.filesystem import arrow_path, list_files, spark_uri
 from daybook.io.formats.databases.dialect import read_secret
 from daybook.io.landing.rows import Batch, row_position_from
+from daybook.io.storage import Storage
 from daybook.model.datasource import DataSource, JdbcSource
 from daybook.model.definition import DatasetVersion
 from daybook.model.secrets import mask_secrets
@@ -218,9 +219,16 @@ _FETCH_SIZE = 10_000
 
 class JdbcRows:
     def __init__(
-        self, spark: SparkSession, location: Location, version: DatasetVersion, workspace: Path, scratch: str
+        self,
+        spark: SparkSession,
+        location: Location,
+        version: DatasetVersion,
+        workspace: Path,
+        scratch: str,
+        storage: Storage,
     ) -> None:
         self._spark = spark
+        self._storage = storage
         self._source = jdbc_source(location.datasource)
         self.name = ".".join(part for part in (self._source.id, location.schema, location.table) if part)
         self.carried: frozenset[str] = frozenset()
@@ -244,7 +252,8 @@ class JdbcRows:
         self.extra = frozenset(bindings.extra)
         try:
             names = [quote_identifier(binding.stored) for binding in bindings.all]
-            df.select(*names).write.mode("error").parquet(spark_uri(self._scratch))
+            writer = df.select(*names).write.options(**self._storage.spark_options(self._scratch))
+            writer.mode("error").parquet(spark_uri(self._scratch))
         except PySparkException as failure:
             raise DaybookError("IO_012", location=self.name, reason=mask_secrets(str(failure))) from failure
         yield from self._read_back(bindings.all)
@@ -255,8 +264,8 @@ class JdbcRows:
 
     def _read_back(self, bindings: tuple[Binding, ...]) -> Iterator[Batch]:
         first = 0
-        for file in list_files(self._scratch):
-            place = arrow_path(file.path)
+        for file in list_files(self._scratch, storage=self._storage):
+            place = arrow_path(file.path, self._storage)
             with place.system.open_input_file(place.path) as stream:
                 for batch in pq.ParquetFile(stream).iter_batches():
                     columns = {b.name: batch.column(b.stored).cast(arrow_type(b.type)) for b in bindings}

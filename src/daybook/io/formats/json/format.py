@@ -14,7 +14,6 @@ import pyarrow as pa
 from daybook.errors import DaybookError, raise_all
 from daybook.io.bindings import Binding, bind_columns, missing_column_errors
 from daybook.io.column_types import BadValueError, arrow_type, parse_texts
-from daybook.io.filesystem import arrow_path
 from daybook.io.format import Format
 from daybook.io.formats.files.format import FileWriter, FolderFormat, column_value, join_texts, timestamp_text
 from daybook.io.landing.request import TextFile
@@ -107,7 +106,7 @@ class JsonRows(FileRows):
             raise DaybookError("IO_005", file=self.name, place=where(0), problem=problem) from None
 
     def _rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        place = arrow_path(self.name)
+        place = self._at()
         decoder = json.JSONDecoder(
             parse_float=_NumberText,
             parse_int=_NumberText,
@@ -209,7 +208,7 @@ class JsonFormat(FolderFormat):
         return JsonWriter()
 
     def file_rows(self, file: TextFile, version: DatasetVersion) -> RowSource:
-        return JsonRows(file.stat.path, file.location, version, file.given)
+        return JsonRows(file.stat.path, file.location, version, file.given, file.storage)
 
 
 FORMAT: Format = JsonFormat()

@@ -38,6 +38,7 @@ from daybook.io.column_types import arrow_type, partition_value_errors, spark_da
 from daybook.io.data_files import DataFile, TableFiles
 from daybook.io.filesystem import (
     FileStat,
+    absolute_uri,
     arrow_path,
     is_uri,
     list_files,
@@ -50,6 +51,7 @@ from daybook.io.format import Format, PinnedLocation, ReadRequest
 from daybook.io.formats.files.format import FilePart, FileWriter, FolderFormat
 from daybook.io.formats.files.manifest import read_manifest
 from daybook.io.pins import FilesPin, ReadPart
+from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.io.stored_rows import ParquetPart, StoredRows, parquet_rows
 from daybook.io.target import FileTarget
 from daybook.io.writer import declared_type_text
@@ -85,6 +87,7 @@ def scan_parquet(
     bindings: Sequence[Binding],
     partitions: frozenset[str],
     root: str | None,
+    storage: Storage = PROVIDER_STORAGE,
 ) -> SourceRows:
     """The bound columns of all files; no files give an empty frame."""
     from pyspark.sql import types as spark_types
@@ -95,7 +98,8 @@ def scan_parquet(
     schema = spark_types.StructType(
         [spark_types.StructField(name, spark_data_type(binding.type)) for name, binding in stored.items()]
     )
-    df = spark.read.schema(schema).parquet(*(literal_path_pattern(file.path) for file in files))
+    reader = spark.read.options(**storage.spark_options(*(file.path for file in files))).schema(schema)
+    df = reader.parquet(*(literal_path_pattern(spark_uri(file.path)) for file in files))
     identity = {
         ORIGIN_COLUMN: _relative_path_sql([file.path for file in files], root),
         ORDINAL_COLUMN: "_metadata.row_index",
@@ -141,14 +145,14 @@ def _relative_path_sql(paths: Sequence[str], root: str | None) -> str:
     """The file's path below `root`, decoded, as SQL; its bare name when there is no root or it lies elsewhere."""
     relatives = [relative_to(path, root) for path in paths]
     is_below = root is not None and all(
-        path.endswith("/" + relative) and path.startswith(spark_uri(root) + "/")
+        path.endswith("/" + relative) and path.startswith(absolute_uri(root) + "/")
         for path, relative in zip(paths, relatives, strict=True)
     )
     if not is_below:
         encoded = f"substring_index({_PATH_SQL}, '/', -1)"
     else:
         # Encoding never adds or drops a slash, so counting folders finds the root in any spelling.
-        base = spark_uri(root or "")
+        base = absolute_uri(root or "")
         depth = len([part for part in base.partition("://")[2 if is_uri(base) else 0].split("/") if part])
         pattern = "^[A-Za-z][A-Za-z0-9+.-]*:/*(?:[^/]+/){" + str(depth) + "}(.*)$"
         encoded = f"regexp_extract({_PATH_SQL}, {quote_literal(pattern, STRING)}, 1)"
@@ -244,16 +248,20 @@ class ParquetFiles:
 
 
 def find_parquet(
-    location: Location, version: DatasetVersion, slices: frozenset[str] | None, pin: FilesPin | None
+    location: Location,
+    version: DatasetVersion,
+    slices: frozenset[str] | None,
+    pin: FilesPin | None,
+    storage: Storage = PROVIDER_STORAGE,
 ) -> ParquetFiles:
     uri = location.file_uri
-    stats = list_files(uri, location.root or uri)
+    stats = list_files(uri, location.root or uri, storage)
     if not stats and read_manifest(uri) is None:
         raise missing_files_error(uri)
     files = _needed_files(stats, uri, slices)
     if pin is not None and tuple(files) != pin.files:
         raise DaybookError("IO_009", location=uri, reason="its files have changed")
-    footers = _read_footers(list(files))
+    footers = _read_footers(list(files), storage)
     schemas = {path: footer.schema for path, footer in footers.items()}
     manifest = read_manifest(uri)
     partitions = frozenset(name for file in stats for name in partition_values(relative_to(file.path, uri)))
@@ -277,7 +285,9 @@ def find_parquet(
     return _with_period(found_files, location)
 
 
-def read_parquet(spark: "SparkSession", found: Sequence[ParquetFiles]) -> Iterator[ReadPart]:
+def read_parquet(
+    spark: "SparkSession", found: Sequence[ParquetFiles], storage: Storage = PROVIDER_STORAGE
+) -> Iterator[ReadPart]:
     """One scan for all locations that are alike: a year of monthly folders is one scan, not a union of twelve."""
     alike: dict[tuple[object, ...], list[ParquetFiles]] = {}
     for files_of_location in found:
@@ -285,7 +295,7 @@ def read_parquet(spark: "SparkSession", found: Sequence[ParquetFiles]) -> Iterat
     for group in alike.values():
         first = group[0]
         files = [file for files_of_location in group for file in files_of_location.files]
-        rows = scan_parquet(spark, files, first.bindings, first.partitions, first.root)
+        rows = scan_parquet(spark, files, first.bindings, first.partitions, first.root, storage)
         notices = tuple(notice for files_of_location in group for notice in files_of_location.notices)
         pins = tuple(files_of_location.pin for files_of_location in group)
         sizes = tuple(file.size for file in files)
@@ -321,15 +331,16 @@ class _Footer:
     only_period: str | None
 
 
-def _read_footers(files: Sequence[FileStat]) -> dict[str, _Footer]:
+def _read_footers(files: Sequence[FileStat], storage: Storage) -> dict[str, _Footer]:
     if len(files) <= _FEW_FILES and not any(is_uri(file.path) for file in files):
-        return {file.path: _read_footer(file) for file in files}
+        return {file.path: _read_footer(file, storage) for file in files}
     with ThreadPoolExecutor(_FOOTER_READERS) as pool:
-        return dict(zip((file.path for file in files), pool.map(_read_footer, files), strict=True))
+        footers = pool.map(lambda file: _read_footer(file, storage), files)
+        return dict(zip((file.path for file in files), footers, strict=True))
 
 
-def _read_footer(file: FileStat) -> _Footer:
-    place = arrow_path(file.path)
+def _read_footer(file: FileStat, storage: Storage) -> _Footer:
+    place = arrow_path(file.path, storage)
     try:
         with place.system.open_input_file(place.path) as stream:
             parquet = pq.ParquetFile(stream)
@@ -416,10 +427,12 @@ class ParquetFormat(FolderFormat):
         return ParquetWriter()
 
     def stored_rows(self, target: FileTarget, parts: Sequence[FilePart]) -> StoredRows:
-        return parquet_rows(target.columns, [ParquetPart(part.path, part.constants) for part in parts], target.label)
+        return parquet_rows(
+            target.columns, [ParquetPart(part.path, part.constants, target.storage) for part in parts], target.label
+        )
 
     def read(self, spark: "SparkSession", request: ReadRequest) -> Iterator[ReadPart]:
-        return read_parquet(spark, [_find(pinned, request) for pinned in request.locations])
+        return read_parquet(spark, [_find(pinned, request) for pinned in request.locations], request.storage)
 
     def table_files(self, location: PinnedLocation, request: ReadRequest) -> TableFiles:
         folder = _find(location, request)
@@ -428,7 +441,7 @@ class ParquetFormat(FolderFormat):
 
 def _find(pinned_location: PinnedLocation, request: ReadRequest) -> ParquetFiles:
     pin = pinned_location.pin if isinstance(pinned_location.pin, FilesPin) else None
-    return find_parquet(pinned_location.location, request.version, request.slices, pin)
+    return find_parquet(pinned_location.location, request.version, request.slices, pin, request.storage)
 
 
 FORMAT: Format = ParquetFormat()

@@ -36,6 +36,7 @@ from daybook.io.formats.postgresql.table import (
 from daybook.io.landing.request import LandingRequest
 from daybook.io.landing.rows import RowSource
 from daybook.io.pins import TableState
+from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.io.stored_rows import SourceBlock, StoredRows, dataset_of
 from daybook.io.target import STAGED_PREFIX, OutputColumn, TableTarget, parse_staged_name
 from daybook.io.writer import Commit, FingerprintObserver, StagedOutput, translate_spark_failures
@@ -301,7 +302,9 @@ class PostgresqlFormat(Format):
     def has_appended_slice(self, location: Location, slices: frozenset[str] | None, workspace: Path) -> bool:
         return self.writer.has_appended_slice(location, slices, workspace)
 
-    def find_leftovers(self, datasource: DataSource, workspace: Path) -> Iterator[Leftover]:
+    def find_leftovers(
+        self, datasource: DataSource, workspace: Path, storage: Storage = PROVIDER_STORAGE
+    ) -> Iterator[Leftover]:
         with connect_postgresql(postgresql_source(datasource), workspace) as connection:
             query = "select schemaname, tablename from pg_tables where starts_with(tablename, %s) order by 1, 2"
             tables = connection.execute(query, (STAGED_PREFIX,)).fetchall()
@@ -316,7 +319,7 @@ class PostgresqlFormat(Format):
             name = sql.Identifier(leftover.schema or source.options.schema_name, leftover.table or "")
             connection.execute(sql.SQL("drop table if exists {}").format(name))
 
-    def ping(self, datasource: DataSource, workspace: Path) -> str:
+    def ping(self, datasource: DataSource, workspace: Path, storage: Storage = PROVIDER_STORAGE) -> str:
         source = postgresql_source(datasource)
         with connect_postgresql(source, workspace) as connection:
             return f"PostgreSQL {connection.info.server_version // 10000} at {source.options.host}"

@@ -29,6 +29,7 @@ from daybook.io.formats.databases.writer import DatabaseWriter
 from daybook.io.landing.request import LandingRequest
 from daybook.io.landing.rows import Batch, RowSource, bad_value_error, row_position_from
 from daybook.io.pins import TableState
+from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.io.stored_rows import SourceBlock, StoredRows, dataset_of
 from daybook.io.target import OutputColumn, TableTarget
 from daybook.io.writer import (
@@ -390,10 +391,12 @@ class SqliteFormat(Format):
     def has_appended_slice(self, location: Location, slices: frozenset[str] | None, workspace: Path) -> bool:
         return self.writer.has_appended_slice(location, slices, workspace)
 
-    def find_leftovers(self, datasource: DataSource, workspace: Path) -> Iterable[Leftover]:
+    def find_leftovers(
+        self, datasource: DataSource, workspace: Path, storage: Storage = PROVIDER_STORAGE
+    ) -> Iterable[Leftover]:
         return search_folder(str(database_path(datasource, workspace).parent))
 
-    def ping(self, datasource: DataSource, workspace: Path) -> str:
+    def ping(self, datasource: DataSource, workspace: Path, storage: Storage = PROVIDER_STORAGE) -> str:
         path = database_path(datasource, workspace)
         return str(path) if path.exists() else f"{path} (created by the first write)"
 

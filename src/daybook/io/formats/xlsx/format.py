@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from daybook.errors import DaybookError, raise_all
 from daybook.io.bindings import Binding, Bindings, bind_columns, missing_column_errors
 from daybook.io.column_types import BadValueError, arrow_type, parse_texts
-from daybook.io.filesystem import arrow_path, relative_to, translate_read_errors
+from daybook.io.filesystem import relative_to, translate_read_errors
 from daybook.io.format import Format
 from daybook.io.formats.files.format import FileWriter, FolderFormat
 from daybook.io.formats.xlsx.book import ABOUT_SHEET, DATA_SHEET, Book, FormulasOfRows, examine_rows, new_book
@@ -143,7 +143,7 @@ class XlsxRows(FileRows):
     format = "xlsx"
 
     def batches(self) -> Iterator[Batch]:
-        place = arrow_path(self.name)
+        place = self._at()
         with (
             translate_read_errors(self.name),
             place.system.open_input_file(place.path) as stream,
@@ -301,7 +301,7 @@ class XlsxFormat(FolderFormat):
         return WorkbookWriter()
 
     def file_rows(self, file: TextFile, version: DatasetVersion) -> RowSource:
-        return XlsxRows(file.stat.path, file.location, version, file.given)
+        return XlsxRows(file.stat.path, file.location, version, file.given, file.storage)
 
 
 FORMAT: Format = XlsxFormat()

@@ -1,0 +1,288 @@
+"""Object stores: what one address is to Spark, pyarrow and deltalake, with the endpoint and credential of its bucket.
+
+Users write `s3://bucket/key` everywhere. Spark knows S3 as `s3a`, the other two as `s3`. Endpoint and credential go to
+each client with the request that needs them: to Spark as options of one reader or writer, which Hadoop takes per
+bucket, so that they are in no configuration of a session, in no process list and in no environment.
+"""
+
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from daybook.errors import DaybookError
+from daybook.model.datasource import DataSource, FolderSource, StorageSettings
+from daybook.model.secrets import read_credential
+from daybook.resolve.paths import canonical_uri
+
+if TYPE_CHECKING:
+    # It brings numpy along; commands that only list local files need neither.
+    from pyarrow import fs
+
+_OBJECT_ADDRESS = re.compile(r"(?P<bucket>(?:s3|gs|abfss)://[^/]+)(?P<key>/.*)?", re.DOTALL)
+_DEFAULT_REGION = "us-east-1"
+_CONNECT_SECONDS = 5
+_REQUEST_SECONDS = 30
+_ATTEMPTS = 5
+
+
+def bucket_of(uri: str) -> str | None:
+    """The bucket of an address, `s3://bucket`; None for what is in no object store."""
+    match = _OBJECT_ADDRESS.fullmatch(uri)
+    return match["bucket"] if match else None
+
+
+@dataclass(frozen=True, slots=True)
+class AccessKey:
+    """An access key of S3; never shown."""
+
+    id: str = field(repr=False)
+    secret: str = field(repr=False)
+    token: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """A bucket with its settings; its key is read when a client needs it, so that it may be renewed."""
+
+    address: str
+    settings: StorageSettings
+    root: Path
+
+    @property
+    def scheme(self) -> str:
+        return self.address.partition("://")[0]
+
+    @property
+    def name(self) -> str:
+        return self.address.partition("://")[2].partition("@")[0]
+
+    @property
+    def account(self) -> str:
+        """The account of an Azure container: `account` of abfss://container@account.dfs.core.windows.net."""
+        return self.address.partition("@")[2].partition(".")[0]
+
+    @property
+    def is_path_style(self) -> bool:
+        path_style, endpoint = self.settings.options.path_style, self.settings.options.endpoint
+        return path_style if path_style is not None else endpoint is not None
+
+    def key(self) -> AccessKey | None:
+        """The access key as it is valid now; None where the provider's own chain finds one."""
+        reference = self.settings.credential_ref
+        if reference is None:
+            return None
+        if reference.startswith("profile://"):
+            return _key_of_profile(reference, self.address)
+        parts = read_credential(reference, self.root).strip().split(":")
+        if not 2 <= len(parts) <= 3 or not all(parts):
+            raise DaybookError("IO_071", reference=reference, bucket=self.address, problem="it is not ID:SECRET")
+        return AccessKey(*parts)
+
+
+def _key_of_profile(reference: str, bucket: str) -> AccessKey:
+    name = reference.partition("://")[2]
+    try:
+        from botocore.exceptions import BotoCoreError
+        from botocore.session import Session
+    except ModuleNotFoundError:
+        raise DaybookError("IO_072", reference=reference, bucket=bucket) from None
+    try:
+        credentials = Session(profile=name).get_credentials()
+        key = credentials.get_frozen_credentials() if credentials is not None else None
+    except BotoCoreError as failure:
+        raise DaybookError("IO_071", reference=reference, bucket=bucket, problem=str(failure), hint="") from None
+    if key is None or not key.access_key or not key.secret_key:
+        raise DaybookError("IO_071", reference=reference, bucket=bucket, problem="it has no access key", hint="")
+    return AccessKey(key.access_key, key.secret_key, key.token)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowPath:
+    """A file system of pyarrow and the path of one place on it."""
+
+    system: "fs.FileSystem"
+    path: str
+
+
+def _no_sources() -> Iterable[DataSource]:
+    return ()
+
+
+@dataclass(frozen=True, eq=False)
+class Storage:
+    """How the object stores of a workspace are reached: by its settings, by its data sources, else by their provider.
+
+    The data sources are asked for when the first address of an object store is met.
+    """
+
+    root: Path = Path()
+    settings: Mapping[str, StorageSettings] = field(default_factory=dict)
+    datasources: Callable[[], Iterable[DataSource]] = _no_sources
+    _clients: "dict[tuple[Bucket, AccessKey | None], fs.FileSystem]" = field(default_factory=dict, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    @cached_property
+    def _buckets(self) -> Mapping[str, StorageSettings]:
+        return described_buckets(self.settings, self.datasources())
+
+    def bucket(self, uri: str) -> Bucket | None:
+        """The bucket of an address as it is reached; None for what is in no object store."""
+        address = bucket_of(uri)
+        return Bucket(address, self._buckets.get(address, StorageSettings()), self.root) if address else None
+
+    def arrow_path(self, uri: str) -> ArrowPath:
+        """Where pyarrow finds a place that is not on this machine."""
+        from pyarrow import fs
+
+        bucket = self.bucket(uri)
+        if bucket is None:
+            system, path = fs.FileSystem.from_uri(uri)
+            return ArrowPath(system, path)
+        key = bucket.key()
+        with self._lock:
+            client = self._clients.get((bucket, key))
+            if client is None:
+                client = self._clients[bucket, key] = _arrow_client(bucket, key)
+        return ArrowPath(client, f"{bucket.name}{uri[len(bucket.address) :]}")
+
+    def delta_options(self, uri: str) -> dict[str, str]:
+        """What deltalake needs beside the address of a table."""
+        bucket = self.bucket(uri)
+        return _delta_options(bucket, bucket.key()) if bucket is not None else {}
+
+    def spark_options(self, *uris: str) -> dict[str, str]:
+        """The options with which one reader or writer of Spark reaches places."""
+        buckets = {bucket.address: bucket for uri in uris if (bucket := self.bucket(uri)) is not None}
+        options: dict[str, str] = {}
+        for bucket in buckets.values():
+            options |= _hadoop_options(bucket, bucket.key())
+        return options
+
+
+# Every store by the chain of its provider.
+PROVIDER_STORAGE = Storage()
+
+
+def described_buckets(
+    settings: Mapping[str, StorageSettings], datasources: Iterable[DataSource]
+) -> dict[str, StorageSettings]:
+    """What is said of every bucket; IO_070 where two say something different."""
+    buckets: dict[str, tuple[str, StorageSettings]] = {}
+    for name, bucket, description in _descriptions(settings, datasources):
+        if description == StorageSettings():
+            continue
+        first, other = buckets.setdefault(bucket, (name, description))
+        if other != description:
+            raise DaybookError("IO_070", bucket=bucket, first=first, other=name)
+    return {bucket: description for bucket, (_, description) in buckets.items()}
+
+
+def _descriptions(
+    settings: Mapping[str, StorageSettings], datasources: Iterable[DataSource]
+) -> Iterator[tuple[str, str, StorageSettings]]:
+    for address, description in settings.items():
+        yield "daybook.yaml", address, description
+    for datasource in datasources:
+        if isinstance(datasource, FolderSource) and (bucket := bucket_of(canonical_uri(datasource.options.path))):
+            yield f"data source {datasource.id}", bucket, datasource.storage
+
+
+def hadoop_uri(uri: str) -> str:
+    """The form that Spark knows."""
+    return f"s3a://{uri[5:]}" if uri.startswith("s3://") else uri
+
+
+def _arrow_client(bucket: Bucket, key: AccessKey | None) -> "fs.FileSystem":
+    from pyarrow import fs
+
+    options = bucket.settings.options
+    endpoint = urlsplit(options.endpoint) if options.endpoint else None
+    match bucket.scheme:
+        case "s3":
+            given: dict[str, Any] = {}
+            if key is not None:
+                given = {"access_key": key.id, "secret_key": key.secret, "session_token": key.token}
+            if endpoint is not None:
+                given |= {"endpoint_override": endpoint.netloc, "scheme": endpoint.scheme}
+            region = options.region or (_DEFAULT_REGION if endpoint else fs.resolve_s3_region(bucket.name))
+            return fs.S3FileSystem(
+                region=region,
+                force_virtual_addressing=not bucket.is_path_style,
+                # A small object is one request instead of three.
+                allow_delayed_open=True,
+                retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS),
+                connect_timeout=_CONNECT_SECONDS,
+                request_timeout=_REQUEST_SECONDS,
+                **given,
+            )
+        case "gs":
+            given = {"endpoint_override": endpoint.netloc, "scheme": endpoint.scheme} if endpoint else {}
+            return fs.GcsFileSystem(**given)
+        case _:
+            given = {"account_key": key.secret} if key is not None else {}
+            if endpoint is not None:
+                given |= {"blob_storage_authority": endpoint.netloc, "blob_storage_scheme": endpoint.scheme}
+                given |= {"dfs_storage_authority": endpoint.netloc, "dfs_storage_scheme": endpoint.scheme}
+            return fs.AzureFileSystem(bucket.account, **given)
+
+
+def _delta_options(bucket: Bucket, key: AccessKey | None) -> dict[str, str]:
+    options = bucket.settings.options
+    match bucket.scheme:
+        case "s3":
+            given = {"aws_conditional_put": "etag"}
+            if options.endpoint is not None:
+                given["aws_endpoint"] = options.endpoint.rstrip("/")
+                given["aws_allow_http"] = str(options.endpoint.startswith("http://")).lower()
+            if options.region is not None or options.endpoint is not None:
+                given["aws_region"] = options.region or _DEFAULT_REGION
+            given["aws_virtual_hosted_style_request"] = str(not bucket.is_path_style).lower()
+            if key is not None:
+                given |= {"aws_access_key_id": key.id, "aws_secret_access_key": key.secret}
+            if key is not None and key.token is not None:
+                given["aws_session_token"] = key.token
+            return given
+        case "gs":
+            return {"google_base_url": options.endpoint} if options.endpoint is not None else {}
+        case _:
+            given = {"azure_storage_account_name": bucket.account}
+            if options.endpoint is not None:
+                given["azure_storage_endpoint"] = options.endpoint
+            if key is not None:
+                given["azure_storage_account_key"] = key.secret
+            return given
+
+
+def _hadoop_options(bucket: Bucket, key: AccessKey | None) -> dict[str, str]:
+    options = bucket.settings.options
+    match bucket.scheme:
+        case "s3":
+            prefix = f"fs.s3a.bucket.{bucket.name}."
+            given: dict[str, str] = {}
+            if options.endpoint is not None:
+                given[f"{prefix}endpoint"] = options.endpoint
+                given[f"{prefix}connection.ssl.enabled"] = str(options.endpoint.startswith("https://")).lower()
+            if options.region is not None or options.endpoint is not None:
+                given[f"{prefix}endpoint.region"] = options.region or _DEFAULT_REGION
+            given[f"{prefix}path.style.access"] = str(bucket.is_path_style).lower()
+            if key is None:
+                return given
+            provider = "TemporaryAWSCredentialsProvider" if key.token else "SimpleAWSCredentialsProvider"
+            given[f"{prefix}aws.credentials.provider"] = f"org.apache.hadoop.fs.s3a.{provider}"
+            given |= {f"{prefix}access.key": key.id, f"{prefix}secret.key": key.secret}
+            if key.token is not None:
+                given[f"{prefix}session.token"] = key.token
+            # Hadoop keeps a file system by bucket and user, whatever its credentials are.
+            return {**given, "fs.s3a.impl.disable.cache": "true"}
+        case "gs":
+            return {"fs.gs.storage.root.url": options.endpoint} if options.endpoint is not None else {}
+        case _:
+            if key is None:
+                return {}
+            host = bucket.address.partition("@")[2]
+            return {f"fs.azure.account.key.{host}": key.secret, "fs.abfss.impl.disable.cache": "true"}
