@@ -28,13 +28,13 @@ from daybook.graph.nodes import (
     parse_span,
     slices_by_table,
 )
+from daybook.io.storage import storage_of
 from daybook.model.calendar import Period
 from daybook.model.definition import Definition
 from daybook.model.json_fields import Hidden, Merged
 from daybook.model.project import Project
 from daybook.model.serialization import encode_definition
 from daybook.resolve.project_files import CheckedFiles, is_pattern, matching_projects
-from daybook.runs.environment import seen_storage
 from daybook.store.database.projects import find_active_project
 from daybook.store.store import MetadataStore, Transaction
 
@@ -76,7 +76,7 @@ class Close:
         self._asks_databases = asks_databases
         self._parameters = parameters
         self.seen: Definitions = self._seen(is_applied=False)
-        self._storage = seen_storage(definitions, self.seen)
+        self._storage = storage_of(definitions.root, definitions.settings, self.seen)
         written: Mapping[str, Definition[Project]] = definitions.definitions["project"]
         self._errors_of = _errors_by_project(files)
         self.projects = {

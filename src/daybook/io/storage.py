@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError
 from daybook.model.datasource import DataSource, FolderSource, StorageSettings
 from daybook.model.secrets import read_credential
+from daybook.model.settings import WorkspaceSettings
 from daybook.resolve.paths import canonical_uri
 
 if TYPE_CHECKING:
@@ -162,6 +164,16 @@ class Storage:
         for bucket in buckets.values():
             options |= _hadoop_options(bucket, bucket.key())
         return options
+
+
+def storage_of(root: Path, settings: WorkspaceSettings, definitions: Definitions) -> Storage:
+    """How the object stores of a workspace are reached by its settings and the data sources of some definitions."""
+    return Storage(root.resolve(), settings.storage, lambda: datasources_in_use(definitions))
+
+
+def datasources_in_use(definitions: Definitions) -> tuple[DataSource, ...]:
+    ids = definitions.ids("datasource")
+    return tuple(datasource for id_ in ids if (datasource := definitions.datasource(id_)) is not None)
 
 
 # Every store by the chain of its provider.

@@ -128,6 +128,7 @@ def canonical_uri(uri: str) -> str:
 
 _OBJECT_STORES = ("s3", "gs", "abfss")
 _BUCKET = re.compile(r"[a-z0-9](?:[a-z0-9.-]{1,61}[a-z0-9])")
+_CONTAINER = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62})")
 _ACCOUNT = re.compile(r"[a-z0-9.-]{1,253}(?::[0-9]{1,5})?")
 
 
@@ -153,9 +154,11 @@ def _object_problem(scheme: str, bucket: str, separator: str, key: str) -> str |
     if scheme == "abfss":
         if not at or not _ACCOUNT.fullmatch(account):
             return "a container is written abfss://container@account"
+        if not _CONTAINER.fullmatch(name):
+            return "a container has lower-case letters, digits and hyphens"
     elif at:
         return "it has a user or a key; use credential_ref"
-    if not _BUCKET.fullmatch(name) or ".." in name:
+    elif not _BUCKET.fullmatch(name) or ".." in name:
         return "a bucket has 3 to 63 lower-case letters, digits, dots and hyphens"
     if "?" in key or "#" in key:
         return "a URI of data has no query and no fragment"

@@ -15,13 +15,12 @@ from pyarrow import fs
 
 from daybook.definitions.loading import LoadedWorkspace
 from daybook.definitions.loading.workspace import WorkspaceLocation
-from daybook.definitions.value import Definitions
 from daybook.engine.java.classic import activate_session
 from daybook.engine.java.session import session_failure
 from daybook.engine.working_dataset import StagingFolder
 from daybook.io.filesystem import absolute_uri, arrow_path, is_uri, spark_uri
 from daybook.io.landing.area import LandingArea
-from daybook.io.storage import PROVIDER_STORAGE, Storage
+from daybook.io.storage import PROVIDER_STORAGE, Storage, datasources_in_use
 from daybook.model.datasource import DataSource
 from daybook.plan.plan_cache import PlanCache
 from daybook.runs.attempt.lease import LeaseKeeper
@@ -130,20 +129,9 @@ def stored_storage(workspace: WorkspaceLocation, store: MetadataStore) -> Storag
 
     def datasources() -> Iterable[DataSource]:
         with store.read() as transaction:
-            return _datasources_of(transaction.stored_definitions())
+            return datasources_in_use(transaction.stored_definitions())
 
     return Storage(workspace.root.resolve(), workspace.settings.storage, datasources)
-
-
-def seen_storage(workspace: WorkspaceLocation, definitions: Definitions) -> Storage:
-    """The same by the data sources of some definitions."""
-    return Storage(workspace.root.resolve(), workspace.settings.storage, lambda: _datasources_of(definitions))
-
-
-def _datasources_of(definitions: Definitions) -> tuple[DataSource, ...]:
-    """The data sources that are in use."""
-    ids = definitions.ids("datasource")
-    return tuple(datasource for id_ in ids if (datasource := definitions.datasource(id_)) is not None)
 
 
 def _find_events(workspace: WorkspaceLocation, clock: Callable[[], datetime.datetime]) -> "LineageEvents | None":

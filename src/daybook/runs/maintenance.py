@@ -30,7 +30,7 @@ from daybook.io.format import (
 )
 from daybook.io.pins import LandedPin, Pin, TablePin, pin_from_json
 from daybook.io.registry import format_named
-from daybook.io.storage import Storage
+from daybook.io.storage import Storage, storage_of
 from daybook.io.target import Target
 from daybook.model.datasource import DataSource
 from daybook.model.formats import FORMATS
@@ -38,7 +38,7 @@ from daybook.model.settings import RetentionSettings
 from daybook.resolve.location import Location
 from daybook.resolve.resolution import LocationContext, locate_pinned
 from daybook.runs.attempt.prepare import restore_run
-from daybook.runs.environment import RunEnvironment, SessionProvider, remove_folder, seen_storage, state_folder
+from daybook.runs.environment import RunEnvironment, SessionProvider, remove_folder, state_folder
 from daybook.runs.snapshot import snapshot_from_json
 from daybook.store import open_store
 from daybook.store.address import EmbeddedStore
@@ -148,7 +148,7 @@ def examine_spark(session: SessionProvider) -> DoctorFinding:
 def examine_workspace(workspace: LoadedWorkspace) -> Iterator[DoctorFinding]:
     """The store and every data source."""
     yield _run_check("Store", partial(_check_store, workspace))
-    storage = seen_storage(workspace, definitions_of_files(workspace))
+    storage = _declared_storage(workspace)
     for definition in workspace.definitions["datasource"].values():
         yield _run_check(f"Data source {definition.id}", partial(_ping, definition.model, workspace.root, storage))
 
@@ -189,6 +189,10 @@ def _check_store(workspace: LoadedWorkspace) -> str:
         return f"{address}, {len(backups)} backup{'' if len(backups) == 1 else 's'}"
 
 
+def _declared_storage(workspace: LoadedWorkspace) -> Storage:
+    return storage_of(workspace.root, workspace.settings, definitions_of_files(workspace))
+
+
 def _ping(datasource: DataSource, root: Path, storage: Storage) -> str:
     return format_named(datasource.type).ping(datasource, root, storage)
 
@@ -226,7 +230,7 @@ def find_workspace_leftovers(workspace: LoadedWorkspace, store: MetadataStore) -
     """What killed runs left behind in all locations that this workspace writes."""
     before = _RunsNow.read(store)
     live = before.live
-    state, storage = state_folder(workspace), seen_storage(workspace, definitions_of_files(workspace))
+    state, storage = state_folder(workspace), _declared_storage(workspace)
     folders = {_staging_folder(target) for target in _targets_of_unsuccessful_runs(workspace, store, storage)}
     staged = [*find_staged_leftovers(_outermost_folders(folders), (), live, workspace.root, storage)]
     for definition in workspace.definitions["datasource"].values():
@@ -265,7 +269,7 @@ class _RunsNow:
 
 def remove_workspace_leftovers(workspace: LoadedWorkspace, litter: tuple[Leftover, ...]) -> None:
     for each in litter:
-        remove_leftover(each, workspace.root, seen_storage(workspace, definitions_of_files(workspace)))
+        remove_leftover(each, workspace.root, _declared_storage(workspace))
 
 
 def _targets_of_unsuccessful_runs(

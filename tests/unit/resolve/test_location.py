@@ -98,7 +98,7 @@ def test_a_format_that_cannot_be_told(tmp_path: Path, path: str) -> None:
     [
         ("/data/x.csv", "/data/x.csv"),
         ("file:///data/a%20b.csv", "/data/a b.csv"),
-        ("s3a://bucket/x.csv", "s3a://bucket/x.csv"),
+        ("s3a://bucket/x.csv", "s3://bucket/x.csv"),
         ("hdfs:///data/x.csv", "hdfs:///data/x.csv"),
     ],
 )

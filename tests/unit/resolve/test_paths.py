@@ -86,7 +86,7 @@ def test_links_within_the_root_and_to_the_root_are_fine(tmp_path: Path) -> None:
         ("file:///data/my%20lake", "/data/my lake"),
         ("file:/data", "/data"),
         ("file://localhost/data", "/data"),
-        ("s3a://bucket/lake/", "s3a://bucket/lake"),
+        ("s3a://bucket/lake/", "s3://bucket/lake"),
         ("abfss://c@account.dfs.core.windows.net/x", "abfss://c@account.dfs.core.windows.net/x"),
     ],
 )
