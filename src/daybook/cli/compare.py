@@ -201,17 +201,27 @@ def bridge(
             "--order", metavar="KINDS", help="What is replaced first: definition,data, or single causes: data:rates."
         ),
     ] = None,
+    is_through: Annotated[
+        bool | None,
+        typer.Option(
+            "--through/--here",
+            help="Look for causes in the projects behind the runs, or in their project alone; by default through, "
+            "where a run reads what other projects wrote.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show why a total moved from one run to another.
 
     Starting from A, one difference after the other is swapped to B's, and the project is computed again; each step is
-    that cause's share. The shares add up to the whole difference.
+    that cause's share. The shares add up to the whole difference. Where the runs read what other projects wrote, causes
+    are those of all these projects: data that nothing computes, and changed operations.
     """
     from daybook.compare.bridge import BridgeRequest
     from daybook.workspace.numbers import bridge_runs
 
-    request = BridgeRequest(a, b, measure, output, rows, split_columns(by), split_columns(order))
+    request = BridgeRequest(a, b, measure, output, rows, split_columns(by), split_columns(order), is_through)
     is_quiet = root_options(context).is_quiet or as_json
     with open_workspace_with_spark(context) as workspace, run_listener(is_quiet=is_quiet) as listener:
         result = bridge_runs(workspace, request, listener=listener)
@@ -235,6 +245,10 @@ def show_bridge(found: "BridgeResult") -> None:
         return
     echo(f"\n{total}: {signed_text(found.difference)}\n")
     show_waterfall(found)
+    if found.small_causes:
+        echo("\nthe smaller causes\n")
+        cells = [(cause.label, (signed_text(cause.share), sign_colour(cause.share))) for cause in found.small_causes]
+        show_table(("cause", "share"), cells, right=(1,))
     for cause in found.causes:
         _show_cause(cause)
     if found.by is not None:

@@ -54,9 +54,9 @@ def sign_colour(value: "Number") -> str:
 def waterfall_bars(found: "BridgeResult") -> list[WaterfallBar]:
     running = float(found.before)
     bars = [WaterfallBar("before", number_text(found.before), 0.0, running, is_total=True)]
-    for cause in found.causes:
-        after = running + float(cause.share)
-        bars.append(WaterfallBar(one_line(cause.label), signed_text(cause.share), running, after))
+    for label, share, _ in found.bars:
+        after = running + float(share)
+        bars.append(WaterfallBar(one_line(label), signed_text(share), running, after))
         running = after
     if found.residual:
         bars.append(WaterfallBar("left over", signed_text(found.residual), running, float(found.after)))

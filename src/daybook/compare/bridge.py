@@ -1,17 +1,35 @@
 """Explains why a total changed between two runs: replaces one cause after another and computes each share."""
 
 import secrets
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from daybook.compare.causes import find_differences, order_causes
-from daybook.compare.compared_output import ComparedOutput, choose_outputs, choose_rows, find_recorded_run
-from daybook.compare.hybrid import Hybrids, Side
-from daybook.compare.measured_state import GroupKey, HybridSources, Measure, MeasuredState, StateEngine, WrittenOutput
-from daybook.compare.result import BridgeResult, CauseShare, ComparedRows, GroupBridge, Number, add, subtract
+from daybook.compare.chained_states import Chain, ChainedPlans
+from daybook.compare.compared_output import (
+    ComparedOutput,
+    RecordedRun,
+    choose_outputs,
+    choose_rows,
+    find_recorded_run,
+)
+from daybook.compare.hybrid import Hybrids, Side, StatePlans
+from daybook.compare.measured_state import (
+    GroupKey,
+    HybridSources,
+    Measure,
+    MeasuredState,
+    StateEngine,
+    WrittenOutput,
+    measure_state,
+)
+from daybook.compare.result import BridgeResult, CauseName, CauseShare, ComparedRows, GroupBridge, Number, add, subtract
+from daybook.compare.run_pairs import PairFinder, RunPair, chain_differences
 from daybook.compare.walk import BridgeWalk, BridgeWay
-from daybook.errors import DaybookError, notice
+from daybook.errors import DaybookError, Notice, notice
 from daybook.errors.error import did_you_mean
 from daybook.expression.type_rules import is_number
+from daybook.graph.chain import ReadSlice, find_made_sources
 from daybook.model.types import SYSTEM_COLUMNS
 from daybook.plan.partial_plan import selectable_columns
 from daybook.runs.environment import RunEnvironment, remove_folder
@@ -19,7 +37,11 @@ from daybook.runs.environment import RunEnvironment, remove_folder
 
 @dataclass(frozen=True, slots=True)
 class BridgeRequest:
-    """Two runs of a project and the column whose total is explained; `order` are kinds, or causes as KIND:NAME."""
+    """Two runs of a project and the column whose total is explained; `order` are kinds, or causes as KIND:NAME.
+
+    With `is_through` causes are looked for in all projects behind the runs, by default where one of the runs reads what
+    other projects wrote; else what they wrote is data like any other.
+    """
 
     a: str
     b: str
@@ -28,6 +50,7 @@ class BridgeRequest:
     rows: int | None = None
     by: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
+    is_through: bool | None = None
 
 
 def bridge(environment: RunEnvironment, request: BridgeRequest) -> BridgeResult:
@@ -42,24 +65,74 @@ def bridge(environment: RunEnvironment, request: BridgeRequest) -> BridgeResult:
     rows = choose_rows(a, b, request.rows)
     for side in (a, b):
         _check_columns(side, request)
-    differences = find_differences(a, b)
+    measure = Measure(request.measure, tuple(dict.fromkeys(request.by)))
+    root = _find_pairs(environment, a, b, request)
+    differences = find_differences(a, b) if root is None else chain_differences(root)
     order = order_causes(differences.causes, request.order)
     environment.listener.prepared(run_b.id, run_b.record.project_id, run_b.record.period)
     staging = f"{environment.state}/staging/{run_b.id}.bridge-{secrets.token_hex(4)}"
     with environment.spark(run_b.snapshot) as spark:
         try:
-            hybrids = Hybrids(a, b, rows, differences)
-            engine = StateEngine(spark, HybridSources(environment, spark, hybrids), environment.staging(spark, staging))
-            measure = Measure(request.measure, tuple(dict.fromkeys(request.by)))
+            folder = environment.staging(spark, staging)
+            plans: StatePlans
+            if root is None:
+                plans = hybrids = Hybrids(a, b, rows, differences)
+                sources = HybridSources(environment, spark, hybrids)
+            else:
+                chain = Chain(environment, spark, folder.below("chain"), differences.causes)
+                plans = chain.plans_of(root, rows, measure.columns)
+                sources = chain.sources_of(plans)
+                chain.compute_ahead(root, order, environment.listener.stage)
+            engine = StateEngine(spark, sources, folder)
             written: dict[Side, WrittenOutput] = {
                 "a": WrittenOutput.find(environment, spark, a),
                 "b": WrittenOutput.find(environment, spark, b),
             }
-            walk = BridgeWalk(engine, hybrids, differences, measure, written, environment.listener)
-            steps = walk.walk(order)
-            return _result(a, b, rows, output_b.destination, measure, walk, steps)
+            walk = BridgeWalk(engine, plans, differences, measure, written, environment.listener)
+            way = walk.walk(order)
+            if isinstance(plans, ChainedPlans):
+                walk.notices += _tie_notices(plans, engine, measure, way, order)
+            return _result(a, b, rows, output_b.destination, measure, walk, way)
         finally:
             remove_folder(staging, environment.storage)
+
+
+def _tie_notices(
+    plans: ChainedPlans, engine: StateEngine, measure: Measure, way: BridgeWay, order: Sequence[CauseName]
+) -> list[Notice]:
+    """What is shown of causes whose shares contain that computed rows have other ids than written ones."""
+    tied = set(plans.chain.tied_causes(plans.pair, order))
+    for side, _, cause in plans.chain.ends_of(plans.pair, order):
+        state = plans.by_content(side)
+        measured = way.before if side == "a" else way.after
+        if state is not None and not measure_state(engine, state, measure).is_same(measured):
+            tied.add(cause)
+    labels = [cause.label for step in way.shown for cause in step.causes if cause in tied]
+    return [notice("RUN_093", causes=", ".join(labels))] if labels else []
+
+
+def _find_pairs(
+    environment: RunEnvironment, a: ComparedOutput, b: ComparedOutput, request: BridgeRequest
+) -> RunPair | None:
+    """The runs behind A and B in pairs; None where the bridge stays in their project."""
+    if request.is_through is False:
+        return None
+    runs = {a.run.id: a.run, b.run.id: b.run}
+
+    def load(run_id: str) -> RecordedRun:
+        if run_id not in runs:
+            runs[run_id] = find_recorded_run(environment, run_id)
+        return runs[run_id]
+
+    def made_sources(run: RecordedRun) -> Mapping[str, tuple[ReadSlice, ...]]:
+        with environment.store.read() as transaction:
+            return find_made_sources(transaction, run.snapshot, run.pins, environment.root)
+
+    if request.is_through is None:
+        read = (slice_ for run in (a.run, b.run) for slices in made_sources(run).values() for slice_ in slices)
+        if all(slice_.project_id == b.run.record.project_id for slice_ in read):
+            return None
+    return PairFinder(load, made_sources, a.run, b.run).pair(a, b)
 
 
 def _check_columns(side: ComparedOutput, request: BridgeRequest) -> None:

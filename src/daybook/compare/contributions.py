@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 
 from daybook.compare.compared_output import LOADED, SEQ_COLUMN, SliceRows
 from daybook.compare.diff import ComparedColumn, ComparedSlices, Contributions, compare_rows
-from daybook.compare.hybrid import HybridPlan
-from daybook.compare.measured_state import HybridSources, Measure, MeasuredState, StateEngine, collect_totals
+from daybook.compare.hybrid import FrameSource, HybridPlan, LoadedTwice
+from daybook.compare.measured_state import Measure, MeasuredState, StateEngine, collect_totals
 from daybook.compare.result import Cause, CauseName, Number, RowCounts, RowEffect, subtract
 from daybook.engine.context import RunContext
 from daybook.engine.failures import translate_failure
@@ -283,26 +283,20 @@ SHOWN_ROWS = 10
 
 def with_row_effects(
     cause: Cause,
-    sources: HybridSources,
-    before: HybridPlan,
-    after: HybridPlan,
+    sources: FrameSource,
+    loaded: LoadedTwice | None,
     contributions: tuple[StagedContributions | None, StagedContributions | None],
 ) -> Cause:
-    """The cause with the rows of its dataset that were added, removed and changed, and the largest by their effect."""
+    """The cause with the rows of its dataset that were added, removed and changed, and the largest by their effect.
+
+    Of a dataset that only one side loads no row has a counterpart.
+    """
     name = next((member for member in cause.members if member.kind == "data"), None)
-    if name is None:
+    if name is None or loaded is None:
         return cause
-    loads = _load(before, name), _load(after, name)
-    if loads[0] is None or loads[1] is None:
-        # The input is another dataset, so no row of it has a counterpart.
-        return cause
-    compared = _compare(sources, (before, loads[0]), (after, loads[1]), _by_key(contributions, name))
+    compared = _compare(loaded.sources or sources, loaded.before, loaded.after, _by_key(contributions, name))
     counts = RowCounts(compared.counts.added, compared.counts.removed, compared.counts.changed)
     return replace(cause, rows=counts, largest=_largest(compared, cause.share), repeated=compared.repeated)
-
-
-def _load(state: HybridPlan, name: CauseName) -> LoadStep | None:
-    return next((load for load in state.plan.loads if load.dataset_id == name.name), None)
 
 
 def _by_key(
@@ -315,7 +309,7 @@ def _by_key(
 
 
 def _compare(
-    sources: HybridSources,
+    sources: FrameSource,
     before: tuple[HybridPlan, LoadStep],
     after: tuple[HybridPlan, LoadStep],
     contributions: Contributions | None,
@@ -334,7 +328,7 @@ def _compare(
     )
 
 
-def _rows(sources: HybridSources, state: HybridPlan, load: LoadStep, columns: tuple[str, ...]) -> SliceRows:
+def _rows(sources: FrameSource, state: HybridPlan, load: LoadStep, columns: tuple[str, ...]) -> SliceRows:
     """The rows of a dataset as the state loads them."""
     context = RunContext.of(replace(state.plan, constants=state.constants), None)
     df = load_source(sources.frame(state.reads[load.key]), load, context, columns)

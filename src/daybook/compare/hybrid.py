@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from pydantic import ValidationError
 
@@ -19,8 +19,10 @@ from daybook.compare.causes import (
 from daybook.compare.compared_output import LOADED, ComparedOutput, RecordedRun
 from daybook.compare.result import CauseKind, CauseName, ComparedRows
 from daybook.definitions.value import Definitions, LatestVersion, RecordedVersions
+from daybook.engine.context import SourceFrame
 from daybook.errors import DaybookError
 from daybook.expression import Constants
+from daybook.graph.chain import ReadSlice
 from daybook.model.calendar import Calendar
 from daybook.model.definition import DatasetVersion
 from daybook.model.operation import Operation, OutputOperation
@@ -41,8 +43,21 @@ _SEQ_STEP = 10
 
 
 @dataclass(frozen=True, slots=True)
+class MadeSlice:
+    """A slice that runs upstream of A and B made; `state` is "a" or "b" for what they wrote, else a computation."""
+
+    a: ReadSlice
+    b: ReadSlice
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
 class HybridRead:
-    """How one load of a half-way state is read: whose data, by whose definition, as of whose day."""
+    """How one load of a half-way state is read: whose data, by whose definition, as of whose day.
+
+    With `made` the data is that of slices which are not all of one side, for the period of `period_side`. With
+    `has_content_ids` rows are identified by their content, as those of computed slices are.
+    """
 
     dataset_id: str
     source_key: str
@@ -50,6 +65,9 @@ class HybridRead:
     definition: Side
     version: DatasetVersion
     as_of: date
+    made: tuple[MadeSlice, ...] = ()
+    period_side: Side = "a"
+    has_content_ids: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +88,47 @@ class HybridPlan:
             if name not in selectable:
                 raise DaybookError("RUN_077", column=name)
         return written_rows(self.plan, self.output, names, None if all_rows else self.rows)
+
+
+class StatePlans(Protocol):
+    """Plans the half-way states between two runs by the causes that are swapped."""
+
+    def plan(self, swapped: Swapped) -> HybridPlan:
+        """The state with these causes swapped; all that is wrong with it is raised."""
+        ...
+
+    def output(self, side: Side) -> ComparedOutput: ...
+
+    def sides_of(self, name: CauseName, before: Swapped, after: Swapped) -> "LoadedTwice | None":
+        """Where the data of a cause is read, in the states before and after it is swapped."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedTwice:
+    """A dataset as two states load it, with what reads its data."""
+
+    before: tuple[HybridPlan, LoadStep]
+    after: tuple[HybridPlan, LoadStep]
+    sources: "FrameSource | None" = None
+
+
+class FrameSource(Protocol):
+    """Reads the data of half-way states."""
+
+    def frame(self, read: HybridRead) -> SourceFrame: ...
+
+
+def load_twice(
+    before: HybridPlan, after: HybridPlan, dataset_id: str, sources: FrameSource | None = None
+) -> LoadedTwice | None:
+    """None for a dataset that one of the states does not load, so that no row of it has a counterpart."""
+    loads = [
+        next((load for load in state.plan.loads if load.dataset_id == dataset_id), None) for state in (before, after)
+    ]
+    if loads[0] is None or loads[1] is None:
+        return None
+    return LoadedTwice((before, loads[0]), (after, loads[1]), sources)
 
 
 class Hybrids:
@@ -96,6 +155,9 @@ class Hybrids:
         if swapped not in self._planned:
             self._planned[swapped] = self._plan(swapped)
         return self._planned[swapped]
+
+    def sides_of(self, name: CauseName, before: Swapped, after: Swapped) -> LoadedTwice | None:
+        return load_twice(self.plan(before), self.plan(after), name.name)
 
     def _plan(self, swapped: Swapped) -> HybridPlan:
         if not swapped:

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, LongType
 
 from daybook.compare.compared_output import SEQ_COLUMN, SUMMED_INTEGER, ComparedOutput, written_slice
-from daybook.compare.hybrid import HybridPlan, HybridRead, Hybrids, Side
+from daybook.compare.hybrid import FrameSource, HybridPlan, HybridRead, Hybrids, Side
 from daybook.compare.result import Number, add, is_about
 from daybook.compare.shared_rows import SharedRows, StatePass
 from daybook.engine.context import SourceFrame
@@ -20,6 +20,7 @@ from daybook.engine.working_dataset import StagingFolder
 from daybook.errors import DaybookError, Notice, flatten, notice
 from daybook.expression import quote_identifier
 from daybook.expression.type_rules import is_number
+from daybook.graph.chain import with_content_ids
 from daybook.io.pins import LandedPin
 from daybook.io.read_source import read_source
 from daybook.io.target import OutputColumn
@@ -88,10 +89,15 @@ class HybridSources:
         self._known: dict[tuple[str, str, Side, Side], SourceFrame] = {}
 
     def frame(self, read: HybridRead) -> SourceFrame:
+        frame = replace(self.frame_as_read(read), as_of=read.as_of)
+        return with_content_ids(frame, read.version) if read.has_content_ids else frame
+
+    def frame_as_read(self, read: HybridRead) -> SourceFrame:
+        """What a run read, as of its own day."""
         key = (read.dataset_id, read.source_key, read.data, read.definition)
         if key not in self._known:
             self._known[key] = self._read(read)
-        return replace(self._known[key], as_of=read.as_of)
+        return self._known[key]
 
     def _read(self, read: HybridRead) -> SourceFrame:
         run = self._hybrids.run(read.data)
@@ -128,7 +134,7 @@ class StateEngine:
     `computations` counts the passes that begin with the sources.
     """
 
-    def __init__(self, spark: SparkSession, sources: HybridSources, folder: StagingFolder) -> None:
+    def __init__(self, spark: SparkSession, sources: FrameSource, folder: StagingFolder) -> None:
         self.spark = spark
         self.sources = sources
         self.shared = SharedRows()

@@ -28,6 +28,9 @@ Number: TypeAlias = int | Decimal | float
 # Of what two sums of the same floats may differ by.
 _FLOAT_PARTS = 1e-9
 
+# More causes than these are no picture; the smallest become one bar.
+MOST_BARS = 12
+
 # No sum of columns, which have at most 38 digits, needs more digits.
 _WIDE = Context(prec=100)
 
@@ -180,16 +183,20 @@ class DiffResult:
 
 @dataclass(frozen=True, slots=True)
 class CauseName:
-    """What was swapped: a dataset by its id, an operation by its id; `label` is for people."""
+    """What was swapped: a dataset by its id, an operation by its id; `label` is for people.
+
+    `project` is where an operation or a parameter stands, in a bridge through several projects.
+    """
 
     kind: CauseKind
     name: str
     label: str
+    project: UnlessNone[str | None] = None
 
     @property
     def text(self) -> str:
         """As `--order` takes it."""
-        return f"{self.kind}:{self.name}"
+        return f"{self.kind}:{self.name}" if self.project is None else f"{self.kind}:{self.project}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +238,9 @@ class SwappedTogether:
 def _joined(members: tuple[CauseName, ...]) -> CauseName:
     """The name of a step that swapped several causes; its kind is that of the first."""
     names, labels = (member.name for member in members), (member.label for member in members)
-    return CauseName(members[0].kind, " + ".join(names), " + ".join(labels))
+    projects = {member.project for member in members}
+    project = projects.pop() if len(projects) == 1 else None
+    return CauseName(members[0].kind, " + ".join(names), " + ".join(labels), project)
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +277,10 @@ class Cause:
         return _joined(self.members).label
 
     @property
+    def project(self) -> str | None:
+        return _joined(self.members).project
+
+    @property
     def is_together(self) -> bool:
         return len(self.members) > 1
 
@@ -279,11 +292,12 @@ class CauseShare:
     kind: CauseKind
     name: str
     share: ExactNumber
+    project: UnlessNone[str | None] = None
 
     @classmethod
     def of(cls, members: tuple[CauseName, ...], share: Number) -> "CauseShare":
         cause = _joined(members)
-        return cls(cause.kind, cause.name, share)
+        return cls(cause.kind, cause.name, share, cause.project)
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,6 +349,24 @@ class BridgeResult:
     def is_same(self) -> bool:
         """Whether nothing that the two runs were made of differs."""
         return not self.order and not self.causes
+
+    @property
+    def small_causes(self) -> tuple[Cause, ...]:
+        """The causes that a picture shows as one bar: the smallest ones, where there are more than a person reads."""
+        if len(self.causes) <= MOST_BARS:
+            return ()
+        by_size = sorted(self.causes, key=lambda cause: abs(float(cause.share)), reverse=True)
+        small = {id(cause) for cause in by_size[MOST_BARS - 1 :]}
+        return tuple(cause for cause in self.causes if id(cause) in small)
+
+    @property
+    def bars(self) -> tuple[tuple[str, Number, Cause | None], ...]:
+        """The label and the share of every bar of a picture, with its cause unless it stands for several."""
+        small = self.small_causes
+        single = tuple((cause.label, cause.share, cause) for cause in self.causes if cause not in small)
+        if not small:
+            return single
+        return (*single, (f"{len(small)} smaller causes", add(*(cause.share for cause in small)), None))
 
 
 def subtract(after: Number, before: Number) -> Number:

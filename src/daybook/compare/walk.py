@@ -15,7 +15,7 @@ from daybook.compare.contributions import (
     with_origins,
     with_row_effects,
 )
-from daybook.compare.hybrid import HybridPlan, Hybrids, Side, Swapped
+from daybook.compare.hybrid import HybridPlan, Side, StatePlans, Swapped
 from daybook.compare.measured_state import (
     Measure,
     MeasuredState,
@@ -46,7 +46,12 @@ class BridgeStep:
     after: HybridPlan
     total_before: MeasuredState
     total_after: MeasuredState
+    swapped_before: Swapped
     reason: str | None = None
+
+    @property
+    def swapped_after(self) -> Swapped:
+        return self.swapped_before | frozenset(self.causes)
 
     @property
     def changes_nothing(self) -> bool:
@@ -102,7 +107,7 @@ class BridgeWalk:
     def __init__(
         self,
         engine: StateEngine,
-        hybrids: Hybrids,
+        hybrids: StatePlans,
         differences: RunDifferences,
         measure: Measure,
         written: Mapping[Side, WrittenOutput],
@@ -115,7 +120,10 @@ class BridgeWalk:
         self._written = written
         self._listener = listener
         self._known: list[_Measured] = []
-        self._data_names = tuple(name.name for name in differences.causes if name.kind == "data")
+        loaded = {load.dataset_id for side in ("a", "b") for load in hybrids.output(side).plan.loads}
+        self._data_names = tuple(
+            name.name for name in differences.causes if name.kind == "data" and name.name in loaded
+        )
         self.notices: list[Notice] = []
 
     @property
@@ -128,8 +136,8 @@ class BridgeWalk:
         self._engine.shared.plan(self._expected_passes(order))
         first = self._hybrids.plan(frozenset())
         last = self._hybrids.plan(frozenset(order)) if order else first
-        before = self._end("a", first, next_to_data=_is_data(order[:1]))
-        after = self._end("b", last, next_to_data=_is_data(order[-1:]))
+        before = self._end("a", first, next_to_data=self._is_read_data(order[:1]))
+        after = self._end("b", last, next_to_data=self._is_read_data(order[-1:]))
         return BridgeWay(before, after, tuple(self._steps(order, (first, before), (last, after))))
 
     def _expected_passes(self, order: Sequence[CauseName]) -> list[list[StatePass]]:
@@ -142,7 +150,7 @@ class BridgeWalk:
             end: Side | None = "a" if not swapped else "b" if not remaining else None
             with suppress(DaybookError):
                 state = self._hybrids.plan(swapped)
-                planned = self._planned(state, next_to_data=_is_data((*group, *following[:1])), end=end)
+                planned = self._planned(state, next_to_data=self._is_read_data((*group, *following[:1])), end=end)
                 passes.append(planned.passes(self._measure))
             if not remaining:
                 return passes
@@ -164,12 +172,20 @@ class BridgeWalk:
         """The cause of a step with its share, and for data with the rows that changed."""
         share = subtract(step.total_after.total, step.total_before.total)
         cause = Cause(step.causes, share, reason=step.reason)
-        if not _is_data(step.causes):
+        name = next((name for name in step.causes if name.kind == "data"), None)
+        if name is None:
             return cause
         self._listener.stage(f"rows of {cause.label}")
-        contributions = self._contributions(step.before), self._contributions(step.after)
-        cause = with_row_effects(cause, self._engine.sources, step.before, step.after, contributions)
+        contributions: tuple[StagedContributions | None, StagedContributions | None] = (None, None)
+        if self._is_read_data(step.causes):
+            contributions = self._contributions(step.before), self._contributions(step.after)
+        loaded = self._hybrids.sides_of(name, step.swapped_before, step.swapped_after)
+        cause = with_row_effects(cause, self._engine.sources, loaded, contributions)
         return replace(cause, explained_by=self._explaining_operation(cause))
+
+    def _is_read_data(self, causes: Iterable[CauseName]) -> bool:
+        """Whether data that the two runs read themselves is among the causes, so that the effect of rows is known."""
+        return any(name.kind == "data" and name.name in self._data_names for name in causes)
 
     def _explaining_operation(self, cause: Cause) -> int | None:
         """The first operation of B that loaded rows come to; it explains rows by any of their columns."""
@@ -247,7 +263,7 @@ class BridgeWalk:
                     reason = reason or _reason(failed.error)
                     group = self._with_partner(group, remaining, swapped, is_planned=failed.is_planned)
             alone = len(group) == 1
-            yield BridgeStep(tuple(group), state, reached[0], total, reached[1], None if alone else reason)
+            yield BridgeStep(tuple(group), state, reached[0], total, reached[1], swapped, None if alone else reason)
             swapped |= frozenset(group)
             remaining = [cause for cause in remaining if cause not in group]
             state, total = reached
@@ -264,7 +280,7 @@ class BridgeWalk:
         self._listener.stage(f"{label} ({len(remaining)} left)")
         following = [cause for cause in remaining if cause not in group][:1]
         try:
-            return state, self._compute(state, next_to_data=_is_data((*group, *following)))
+            return state, self._compute(state, next_to_data=self._is_read_data((*group, *following)))
         except DaybookError as error:
             if error.code in _FINAL_CODES:
                 raise
@@ -310,10 +326,6 @@ class _HalfwayError(Exception):
         super().__init__(str(error))
         self.error = error
         self.is_planned = is_planned
-
-
-def _is_data(causes: Iterable[CauseName]) -> bool:
-    return any(name.kind == "data" for name in causes)
 
 
 def _reason(error: DaybookError) -> str:

@@ -327,7 +327,7 @@ def groups_table(result: BridgeResult) -> pa.Table:
 
 def draw_bridge(found: BridgeResult, *, negatives: Negatives = "minus", name: str = "bridge") -> str:
     """The total of A, the share of every cause in the order of swapping, and the total of B, as SVG."""
-    shares = [Share(cause.label, cause.share, _rows_text(cause)) for cause in found.causes]
+    shares = [Share(label, share, "" if cause is None else _rows_text(cause)) for label, share, cause in found.bars]
     if found.residual:
         shares.append(Share("not explained", found.residual))
     return draw_waterfall(

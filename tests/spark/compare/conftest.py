@@ -35,3 +35,9 @@ def closed(closed_folder: tuple[Folder, str]) -> tuple[Ledger, str]:
     """A run of the usual close that tests compare with runs of their own, in a workspace that they share."""
     folder, run_id = closed_folder
     return Ledger(folder), run_id
+
+
+@pytest.fixture(scope="module")
+def closed_group(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Folder:
+    """A workspace for a close of several projects."""
+    return Folder.new(tmp_path_factory.mktemp("group") / "w", lambda: spark)

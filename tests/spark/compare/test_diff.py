@@ -351,8 +351,12 @@ def test_sandbox_and_live_data_are_compared_where_a_chain_of_drafts_wrote_both(f
     assert (found.a.is_draft, found.b.is_draft) == (False, True)
     assert totals(found)["total"] == ("150.00", "300.00", "150.00")
     with folder.around() as around:
-        moved = bridge(around, BridgeRequest(live, draft, "total"))
+        moved = bridge(around, BridgeRequest(live, draft, "total", is_through=False))
+        through = bridge(around, BridgeRequest(live, draft, "total"))
     assert [(cause.kind, cause.name, str(cause.share)) for cause in moved.causes] == [("data", "doubled", "150.00")]
+    assert [(cause.kind, cause.project, str(cause.share)) for cause in through.causes] == [
+        ("definition", "p", "150.00")
+    ]
 
 
 def test_a_total_that_no_decimal_holds_is_an_error_with_a_code(folder: Folder) -> None:

@@ -127,3 +127,20 @@ def test_negative_totals_grow_to_the_left_of_zero() -> None:
 
     assert before.count("█") * 2 == pytest.approx(after.count("█"), abs=1)
     assert cost.index("█") < before.index("█")
+
+
+def test_small_causes_are_one_bar_where_there_are_more_than_a_person_reads() -> None:
+    causes = [(f"cause {number}", f"{10 * number}.00") for number in range(1, 15)]
+    found = bridge("0.00", *causes)
+
+    lines = drawn(found)
+
+    # The largest eleven keep their places; 10 + 20 + 30 are one bar behind them.
+    assert [line.split("  ")[0] for line in lines] == [
+        "before",
+        *(f"cause {number}" for number in range(4, 15)),
+        "3 smaller causes",
+        "after",
+    ]
+    assert "+60.00" in lines[-2]
+    assert [cause.label for cause in found.small_causes] == ["cause 1", "cause 2", "cause 3"]

@@ -478,6 +478,14 @@ RUN_CODES: dict[str, Code] = code_family(
         "The rows that run {run_id} wrote no longer exist, so only their number was compared with the recomputed rows",
         "The version of the table was removed, or other runs wrote to the same slice.",
     ),
+    Code(
+        "RUN_093",
+        "The share of {causes} also contains which of several equal rows comes first",
+        "In a bridge through projects, rows that are computed again have other ids than those that were written. "
+        "Where rows are equal in everything that an operation sorts by, their ids decide which of them comes first, "
+        "or gets the last cent.",
+        hint="add columns to the order of the window or of the allocation until no two rows are equal",
+    ),
 )
 
 

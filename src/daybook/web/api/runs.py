@@ -206,11 +206,18 @@ async def bridge(
     rows: MadeBy = None,
     by: Annotated[list[str] | None, Query(description="Also a bridge for each group.")] = None,
     order: Annotated[list[str] | None, Query(description="What is replaced first: kinds, or KIND:NAME.")] = None,
+    through: Annotated[
+        bool | None,
+        Query(
+            description="Whether causes are looked for in all projects behind the runs; by default where a run reads "
+            "what other projects wrote."
+        ),
+    ] = None,
 ) -> Response:
     """Why a total moved from one run to another: causes whose shares add up to the difference."""
     from daybook.compare.bridge import BridgeRequest
 
-    bridge_request = BridgeRequest(a, b, measure, output, rows, tuple(by or ()), tuple(order or ()))
+    bridge_request = BridgeRequest(a, b, measure, output, rows, tuple(by or ()), tuple(order or ()), through)
     answer = await wait_for_answer(
         request, served.questions, served.questions.bridge(bridge_request, reader=reader_of(request))
     )

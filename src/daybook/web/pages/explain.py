@@ -8,7 +8,7 @@ import binascii
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Form, Query, Request
 from markupsafe import Markup
@@ -238,6 +238,7 @@ def compare(
     key: _ShortText = None,
     measure: _ShortText = None,
     by: _ShortText = None,
+    causes: Literal["", "through", "here"] = "",
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
 ) -> Response:
     from daybook.compare.bridge import BridgeRequest
@@ -245,7 +246,7 @@ def compare(
     from daybook.workspace.numbers import draw_bridge
 
     form = {"a": a or "", "b": b or "", "output": output or "", "rows": rows, "key": key or ""}
-    form |= {"measure": measure or "", "by": by or ""}
+    form |= {"measure": measure or "", "by": by or "", "causes": causes}
     runs = served.runs(status="completed", limit=200).runs
     names = tuple(dict.fromkeys(f"{run.project_id}@{run.period}" for run in runs))
     if not (a and b):
@@ -254,8 +255,9 @@ def compare(
             request, "compare.html", title="Compare", form=form, runs=runs, names=names, pairs=pairs, diff=None
         )
     if measure:
-        cause = BridgeRequest(a, b, measure, output or None, rows, _names(by))
-        question = served.questions.bridge(cause, reader=reader_of(request))
+        is_through = causes == "through" if causes else None
+        bridge_request = BridgeRequest(a, b, measure, output or None, rows, _names(by), is_through=is_through)
+        question = served.questions.bridge(bridge_request, reader=reader_of(request))
 
         def render_bridge(bridge: Any) -> Response:
             # Made by our own code, which escapes every text.

@@ -142,6 +142,7 @@ ARGUMENT_CHECKS: Mapping[str, _Check] = {
             "totals",
             "to_start",
             "differences",
+            "through",
         ),
         _FLAG,
     ),

@@ -324,15 +324,18 @@ class Workspace:
         rows: int | None = None,
         by: Sequence[str] | None = None,
         order: Sequence[str] | None = None,
+        through: bool | None = None,
     ) -> Bridge:
         """Say why the total of a column moved from one run of a project to another, cause by cause.
 
         `by` are columns to divide the total by; `order` says what is replaced first: kinds, or causes as KIND:NAME.
+        With `through` causes are those of all projects behind the runs, by default where one of them reads what other
+        projects wrote.
         """
         from daybook.compare.bridge import BridgeRequest
         from daybook.workspace.numbers import bridge_runs
 
-        request = BridgeRequest(a, b, measure, output, rows, tuple(by or ()), tuple(order or ()))
+        request = BridgeRequest(a, b, measure, output, rows, tuple(by or ()), tuple(order or ()), through)
         return Bridge(self, bridge_runs(self._opened, request))
 
     runs = forwarded("runs", history.list_runs)

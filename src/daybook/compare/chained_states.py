@@ -1,0 +1,386 @@
+"""Half-way states of a chain of runs: each pair of runs computed on what the pairs before it gave, into scratch.
+
+A pair that no swapped cause concerns is read as A's run wrote it, one that all of its causes are swapped for as B's
+run wrote it. Every other state is computed once, and states with the same rows are one.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from daybook.compare.causes import load_of
+from daybook.compare.compared_output import ComparedOutput, written_slice
+from daybook.compare.hybrid import (
+    HybridPlan,
+    HybridRead,
+    Hybrids,
+    LoadedTwice,
+    MadeSlice,
+    Side,
+    Swapped,
+    load_twice,
+)
+from daybook.compare.measured_state import HybridSources, StateEngine
+from daybook.compare.result import CauseName, ComparedRows
+from daybook.compare.run_pairs import PairedSlice, RunPair
+from daybook.compare.shared_rows import StatePass
+from daybook.engine.context import RunContext, SourceFrame
+from daybook.engine.working_dataset import StagingFolder
+from daybook.errors import DaybookError
+from daybook.expression import quote_identifier
+from daybook.graph.chain import ScratchSlice, SlicePart, chained_frame
+from daybook.io.target import OutputColumn
+from daybook.io.writer import FingerprintObserver, fingerprint
+from daybook.model.types import ColumnType
+from daybook.plan.partial_plan import PartialPlan, selectable_columns
+from daybook.plan.steps import OutputStep
+from daybook.runs.environment import RunEnvironment
+
+_ROW_ID = "_row_id"
+_ALL_ROWS = ComparedRows(0, 0, "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Computed:
+    """The rows of a pair in one state; `identity` is the pass that gives them."""
+
+    identity: StatePass
+    name: str
+    fingerprint: str
+
+
+@dataclass(slots=True)
+class _PairStates:
+    """What is known of a pair: its plans, where its data is read, and the states that were computed."""
+
+    plans: "ChainedPlans"
+    engine: StateEngine
+    computed: list[_Computed] = field(default_factory=list)
+    by_swapped: dict[Swapped, str | DaybookError] = field(default_factory=dict)
+    written: dict[tuple[Side, tuple[OutputColumn, ...]], str | None] = field(default_factory=dict)
+
+
+class Chain:
+    """Computes pairs of runs below a folder that the caller removes; `causes` are all that differ.
+
+    With `is_b_written` B's runs wrote what they compute; else they are only planned, and computed like other states.
+    """
+
+    def __init__(
+        self,
+        environment: RunEnvironment,
+        spark: SparkSession,
+        folder: StagingFolder,
+        causes: Iterable[CauseName],
+        *,
+        is_b_written: bool = True,
+    ) -> None:
+        self.environment = environment
+        self.spark = spark
+        self.causes = frozenset(causes)
+        self.is_b_written = is_b_written
+        self._folder = folder
+        self._pairs: dict[int, _PairStates] = {}
+        self.scratch: dict[str, ScratchSlice] = {}
+        self.computations = 0
+
+    def plans_of(self, pair: RunPair, rows: ComparedRows = _ALL_ROWS, columns: Sequence[str] = ()) -> "ChainedPlans":
+        """The states of a pair; of the last one the rows and the columns that are measured."""
+        hybrids = Hybrids(pair.a, pair.b, rows, pair.differences)
+        return ChainedPlans(self, pair, hybrids, tuple(columns))
+
+    def sources_of(self, plans: "ChainedPlans") -> "ChainedSources":
+        return ChainedSources(self.environment, self.spark, plans, self.scratch)
+
+    def states_of(self, pair: RunPair) -> _PairStates:
+        if id(pair) not in self._pairs:
+            plans = self.plans_of(pair)
+            folder = self._folder.below(f"pair-{len(self._pairs) + 1}")
+            self._pairs[id(pair)] = _PairStates(plans, StateEngine(self.spark, self.sources_of(plans), folder))
+        return self._pairs[id(pair)]
+
+    def state(self, pair: RunPair, swapped: Swapped) -> str:
+        """The state of a pair: "a" or "b" for what a run wrote, else the name of a computation, made now if need be."""
+        if self.causes <= swapped and self.is_b_written:
+            return "b"
+        relevant = swapped & pair.relevant
+        if not relevant:
+            return "a"
+        if relevant == pair.relevant and self.is_b_written:
+            return "b"
+        states = self.states_of(pair)
+        if relevant not in states.by_swapped:
+            try:
+                states.by_swapped[relevant] = self._compute(pair, states, relevant)
+            except DaybookError as error:
+                states.by_swapped[relevant] = error
+        known = states.by_swapped[relevant]
+        if isinstance(known, DaybookError):
+            raise known
+        return known
+
+    def compute_ahead(self, root: RunPair, order: Sequence[CauseName], stage: Callable[[str], None]) -> None:
+        """Compute the pairs behind a root for all states on the way, pair by pair, so that states share their rows.
+
+        What fails is raised when its state is asked for.
+        """
+        prefixes = [frozenset(order[:length]) for length in range(1, len(order))]
+        for pair in root.upstream():
+            if pair is root:
+                continue
+            wanted = [
+                relevant
+                for relevant in dict.fromkeys(prefix & pair.relevant for prefix in prefixes)
+                if relevant and not (relevant == pair.relevant and self.is_b_written)
+            ]
+            states = self.states_of(pair)
+            planned: list[list[StatePass]] = []
+            for relevant in wanted:
+                with suppress(DaybookError):
+                    planned.append([StatePass.of(state, cut) for state, cut in [states.plans.whole(relevant)]])
+            states.engine.shared.plan(planned)
+            for number, relevant in enumerate(wanted, start=1):
+                stage(f"{pair.label} ({number} of {len(wanted)})")
+                with suppress(DaybookError):
+                    self.state(pair, relevant)
+
+    def tied_causes(self, root: RunPair, order: Sequence[CauseName]) -> Iterator[CauseName]:
+        """Causes at which slices behind the root begin or end to be computed, where that alone changes their rows.
+
+        Rows of a computed slice have other ids than those of a written one, and ids decide between equal rows.
+        """
+        for pair in root.upstream():
+            states = self._pairs.get(id(pair))
+            if states is None or not states.computed:
+                continue
+            for side, output, cause in self.ends_of(pair, order):
+                state = states.plans.by_content(side)
+                df = written_slice(self.environment, self.spark, output) if state is not None else None
+                if state is None or df is None:
+                    continue
+                columns = [OutputColumn(name, type_) for name, type_ in output.step.columns.items() if name != _ROW_ID]
+                with states.engine.rows(state, state.written([c.name for c in columns], all_rows=True)) as computed:
+                    found = fingerprint(computed, columns)
+                if found != fingerprint(df, columns):
+                    yield cause
+
+    def ends_of(self, pair: RunPair, order: Sequence[CauseName]) -> Iterator[tuple[Side, ComparedOutput, CauseName]]:
+        """The sides that were written, with the first or the last cause that concerns the pair."""
+        concerning = [cause for cause in order if cause in pair.relevant]
+        if concerning:
+            yield "a", pair.a, concerning[0]
+            if self.is_b_written:
+                yield "b", pair.b, concerning[-1]
+
+    def _compute(self, pair: RunPair, states: _PairStates, relevant: Swapped) -> str:
+        state, cut = states.plans.whole(relevant)
+        identity = StatePass.of(state, cut)
+        known = next((computed for computed in states.computed if computed.identity == identity), None)
+        if known is not None:
+            return known.name
+        types = {name: cut.output.columns[name] for name in cut.output.columns}
+        columns = tuple(OutputColumn(name, types[name]) for name in sorted(types))
+        observer = FingerprintObserver(columns)
+        with states.engine.rows(state, cut) as df:
+            rows = states.engine.new_folder().keep(observer.on(df), "rows")
+        self.computations += 1
+        name = self._name_of(pair, states, columns, observer.fingerprint)
+        if name is None:
+            name = f"computed-{len(self.scratch) + 1}"
+            self.scratch[name] = _as_written(rows, types, _written_names(pair, relevant))
+        states.computed.append(_Computed(identity, name, observer.fingerprint))
+        return name
+
+    def _name_of(self, pair: RunPair, states: _PairStates, columns: tuple[OutputColumn, ...], found: str) -> str | None:
+        """The state that has the same rows already, so that nothing behind it is computed again."""
+        known = next((computed.name for computed in states.computed if computed.fingerprint == found), None)
+        if known is not None:
+            return known
+        sides: tuple[tuple[Side, ComparedOutput], ...] = (("a", pair.a), ("b", pair.b))
+        for side, output in sides[: 2 if self.is_b_written else 1]:
+            if (side, columns) not in states.written:
+                states.written[side, columns] = self._written_fingerprint(output, columns)
+            if states.written[side, columns] == found:
+                return side
+        return None
+
+    def _written_fingerprint(self, output: ComparedOutput, columns: tuple[OutputColumn, ...]) -> str | None:
+        """Of what a run wrote, if it has these columns and is still there."""
+        if {column.name: column.type for column in columns} != dict(output.step.columns):
+            return None
+        df = written_slice(self.environment, self.spark, output)
+        return None if df is None else fingerprint(df, columns)
+
+
+class ChainedPlans:
+    """Plans the states of a pair, with the data that the pairs before it have in the same state."""
+
+    def __init__(self, chain: Chain, pair: RunPair, hybrids: Hybrids, columns: tuple[str, ...]) -> None:
+        self.chain = chain
+        self.pair = pair
+        self.hybrids = hybrids
+        self._columns = columns
+        self._planned: dict[Swapped, HybridPlan] = {}
+
+    def output(self, side: Side) -> ComparedOutput:
+        return self.hybrids.output(side)
+
+    def whole(self, swapped: Swapped) -> tuple[HybridPlan, PartialPlan]:
+        """All rows of the output in a state, with the columns that A's or B's run wrote."""
+        state = self.plan(swapped)
+        return state, state.written(_stored_columns(self.pair, state), all_rows=True)
+
+    def plan(self, swapped: Swapped) -> HybridPlan:
+        if swapped not in self._planned:
+            self._planned[swapped] = self._plan(swapped)
+        return self._planned[swapped]
+
+    def _plan(self, swapped: Swapped) -> HybridPlan:
+        state = self.hybrids.plan(self._between_two(swapped))
+        is_end = not swapped or self.chain.causes <= swapped
+        if not self.pair.made or (is_end and self.chain.is_b_written):
+            return state
+        reads = {key: self._read(read, swapped) for key, read in state.reads.items()}
+        state = replace(state, reads=reads)
+        if not self._decides_by_ids(state):
+            return state
+        return replace(state, reads={key: self._identified(read) for key, read in reads.items()})
+
+    def by_content(self, side: Side) -> HybridPlan | None:
+        """A run with the ids that slices have when they are computed; None where ids decide nothing."""
+        state = self.hybrids.plan(frozenset(self.pair.differences.causes) if side == "b" else frozenset())
+        if not self.pair.made or not self._decides_by_ids(state):
+            return None
+        return replace(state, reads={key: self._identified(read) for key, read in state.reads.items()})
+
+    def _between_two(self, swapped: Swapped) -> Swapped:
+        """The causes between the two runs that stand for the swapped ones of the whole chain."""
+        if not swapped:
+            return frozenset()
+        if self.chain.causes <= swapped or (self.pair.relevant and self.pair.relevant <= swapped):
+            return frozenset(self.pair.differences.causes)
+        local = {cause for name in swapped & self.pair.own.keys() for cause in self.pair.own[name]}
+        for cause in self.pair.differences.causes:
+            behind = _relevant_behind(self.pair.made.get(cause.name, ()))
+            # What a project registers changes with its definitions, and its rows with everything behind them.
+            defining = frozenset(name for name in behind if name.kind in ("definition", "dataset"))
+            deciding = (defining or behind) if cause.kind == "dataset" else behind
+            if cause.kind in ("data", "dataset") and deciding and deciding <= swapped:
+                local.add(cause)
+        return frozenset(local)
+
+    def _read(self, read: HybridRead, swapped: Swapped) -> HybridRead:
+        slices = self.pair.made.get(read.dataset_id)
+        if slices is None:
+            return read
+        period_side: Side = "b" if any(name.kind == "period" for name in swapped) else "a"
+        states = [None if slice_.pair is None else self.chain.state(slice_.pair, swapped) for slice_ in slices]
+        sides = {state for state in states if state is not None}
+        if sides <= {"a"} or sides <= {"b"}:
+            side: Side = "b" if sides == {"b"} else "a"
+            return self.of_side(read, side)
+        made = tuple(
+            MadeSlice(slice_.a, slice_.b, state or period_side) for slice_, state in zip(slices, states, strict=True)
+        )
+        return replace(self.of_side(read, period_side), made=made, period_side=period_side)
+
+    def of_side(self, read: HybridRead, side: Side) -> HybridRead:
+        """The same load of another side's data."""
+        run = self.hybrids.run(side)
+        source = load_of(run, read.dataset_id, read.version.version)
+        if source is None:
+            raise AssertionError(f"run {run.id} does not read {read.dataset_id}")
+        return replace(read, data=side, source_key=source.key)
+
+    def _identified(self, read: HybridRead) -> HybridRead:
+        return replace(read, has_content_ids=True) if read.dataset_id in self.pair.made else read
+
+    def _decides_by_ids(self, state: HybridPlan) -> bool:
+        """Whether something else than the id of written rows depends on the ids of loaded rows, such as ties."""
+        names = self._columns or _stored_columns(self.pair, state)
+        cut = state.written([name for name in names if name != _ROW_ID], all_rows=not self._columns)
+        return _ROW_ID in RunContext.of(replace(cut.plan, constants=state.constants), None).system
+
+    def sides_of(self, name: CauseName, before: Swapped, after: Swapped) -> LoadedTwice | None:
+        """Where the data of a cause is read first, upstream pairs coming last."""
+        for pair in reversed(tuple(self.pair.upstream())):
+            for cause in pair.own.get(name, ()):
+                plans = self if pair is self.pair else self.chain.states_of(pair).plans
+                loaded = load_twice(plans.plan(before), plans.plan(after), cause.name, self.chain.sources_of(plans))
+                if loaded is not None:
+                    return loaded
+        return None
+
+
+class ChainedSources(HybridSources):
+    """The data of a pair's states: what runs read, with slices from scratch in the place of what changed."""
+
+    def __init__(
+        self,
+        environment: RunEnvironment,
+        spark: SparkSession,
+        plans: ChainedPlans,
+        scratch: "dict[str, ScratchSlice]",
+    ) -> None:
+        super().__init__(environment, spark, plans.hybrids)
+        self._plans = plans
+        self._scratch = scratch
+
+    def frame(self, read: HybridRead) -> SourceFrame:
+        return self._chained(read) if read.made else super().frame(read)
+
+    def _chained(self, read: HybridRead) -> SourceFrame:
+        parts: list[SlicePart] = []
+        for side in ("a", "b"):
+            chosen: Side = "a" if side == "a" else "b"
+            slices = [made for made in read.made if made.state == chosen]
+            if slices:
+                frame = self.frame_as_read(self._plans.of_side(read, chosen))
+                own = {(made.a if chosen == "a" else made.b).period: made for made in slices}
+                renamed = {period: self._period(made, read) for period, made in own.items()}
+                parts.append(SlicePart(frame, tuple(own), renamed))
+        for made in read.made:
+            if made.state not in ("a", "b"):
+                period = self._period(made, read)
+                parts.append(SlicePart(self._scratch[made.state], (period,), {period: period}))
+        base = replace(self.frame_as_read(read), as_of=read.as_of)
+        source = load_of(self._plans.hybrids.run(read.data), read.dataset_id, read.version.version)
+        if source is None:
+            raise AssertionError(f"{read.dataset_id} is not read")
+        (location,) = source.resolution.locations
+        return chained_frame(base, parts, read.version, location, is_of_table=read.made[0].a.is_of_table)
+
+    def _period(self, made: MadeSlice, read: HybridRead) -> str:
+        return (made.a if read.period_side == "a" else made.b).period
+
+
+def _relevant_behind(slices: Iterable[PairedSlice]) -> Swapped:
+    return frozenset[CauseName]().union(*(slice_.pair.relevant for slice_ in slices if slice_.pair is not None))
+
+
+def _stored_columns(pair: RunPair, state: HybridPlan) -> tuple[str, ...]:
+    """The columns that A's or B's run wrote, as far as the state has them."""
+    seen = {**selectable_columns(state.plan, state.output), **state.output.columns}
+    return tuple(name for name in dict.fromkeys((*pair.a.step.columns, *pair.b.step.columns)) if name in seen)
+
+
+def _written_names(pair: RunPair, swapped: Swapped) -> dict[str, str]:
+    """The working column behind each written name; a name that has two is that of the side whose definitions count."""
+    defining = {name for name in pair.own if name.kind == "definition"}
+    steps: tuple[OutputStep, OutputStep] = (pair.b.step, pair.a.step)
+    if defining and defining <= swapped:
+        steps = (pair.a.step, pair.b.step)
+    names: dict[str, str] = {}
+    for step in steps:
+        names |= {step.written_names.get(name, name): name for name in step.columns}
+    return names
+
+
+def _as_written(df: DataFrame, types: dict[str, ColumnType], names: dict[str, str]) -> ScratchSlice:
+    columns = {written: name for written, name in names.items() if name in types}
+    if any(written != name for written, name in columns.items()):
+        df = df.select(*(F.col(quote_identifier(name)).alias(written) for written, name in columns.items()))
+    return ScratchSlice(df, {written: types[name] for written, name in columns.items()})
