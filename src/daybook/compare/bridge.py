@@ -108,7 +108,7 @@ def _tie_notices(
         if state is not None and not measure_state(engine, state, measure).is_same(measured):
             tied.add(cause)
     labels = [cause.label for step in way.shown for cause in step.causes if cause in tied]
-    return [notice("RUN_093", causes=", ".join(labels))] if labels else []
+    return [notice("RUN_093", names=", ".join(labels))] if labels else []
 
 
 def _find_pairs(

@@ -480,7 +480,7 @@ RUN_CODES: dict[str, Code] = code_family(
     ),
     Code(
         "RUN_093",
-        "The share of {causes} also contains which of several equal rows comes first",
+        "The share of {names} also contains which of several equal rows comes first",
         "In a bridge through projects, rows that are computed again have other ids than those that were written. "
         "Where rows are equal in everything that an operation sorts by, their ids decide which of them comes first, "
         "or gets the last cent.",
