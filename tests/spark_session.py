@@ -38,10 +38,11 @@ def is_connect(request: pytest.FixtureRequest) -> bool:
 def classic_settings(config: pytest.Config, *, threads: int, memory: str) -> "EngineSettings":
     """The settings of a Java process for tests."""
     from daybook.model.settings import EngineSettings
+    from tests.catalogs import catalog_conf
     from tests.postgres import jdbc_driver
 
     # Joins of small tables keep whole pages until Java collects its garbage: large ones fill the heap in no time.
-    conf = {**_SHUFFLE, **_QUICK, "spark.driver.memory": memory, "spark.buffer.pageSize": "64k"}
+    conf = {**_SHUFFLE, **_QUICK, **catalog_conf(), "spark.driver.memory": memory, "spark.buffer.pageSize": "64k"}
     if (driver := jdbc_driver()) is not None:
         conf["spark.jars"] = str(driver)
     master = config.getoption("--master") or os.environ.get("DAYBOOK_TEST_MASTER") or f"local[{threads}]"

@@ -117,6 +117,31 @@ def spark_data_type(type_: ColumnType) -> "DataType":
     return data_type
 
 
+_STORED_TYPES = {
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "timestamp_ntz": pa.timestamp("us", tz="UTC"),
+}
+
+
+def arrow_equivalent(type_: "DataType") -> pa.DataType:
+    """The type of Arrow that holds what Spark reads from a table; binary for what no column is declared as."""
+    from pyspark.sql import types
+
+    if isinstance(type_, types.DecimalType):
+        return pa.decimal128(type_.precision, type_.scale)
+    if isinstance(type_, types.StringType):
+        return pa.string()
+    return _STORED_TYPES.get(type_.simpleString(), pa.binary())
+
+
 def stored_type_fits(stored: pa.DataType, declared: ColumnType) -> bool:
     """Whether every value of the stored type is a value of the declared one; times without a zone are UTC."""
     kind = stored.value_type if pa.types.is_dictionary(stored) else stored

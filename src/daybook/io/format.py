@@ -13,6 +13,7 @@ from pyarrow import fs
 from daybook.errors import DaybookError
 from daybook.io.data_files import TableFiles
 from daybook.io.filesystem import FileStat, absolute_uri, arrow_path, join_uri
+from daybook.io.landing.area import LandingArea
 from daybook.io.landing.request import LandingRequest, TextFile
 from daybook.io.landing.rows import RowSource
 from daybook.io.pins import Pin, ReadPart, TablePin, TableState
@@ -48,6 +49,8 @@ class ReadRequest:
     slices: frozenset[str] | None
     workspace: Path = Path()
     storage: Storage = PROVIDER_STORAGE
+    # For what cannot be pinned, which Spark lands.
+    area: LandingArea | None = None
 
 
 @dataclass(frozen=True, slots=True)

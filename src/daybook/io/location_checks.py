@@ -13,9 +13,9 @@ from daybook.io.formats.files.manifest import read_manifest
 from daybook.io.registry import format_named
 from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.io.target import Target
-from daybook.model.datasource import FolderSource, JdbcSource, PostgresqlSource, SqliteSource
+from daybook.model.datasource import FolderSource, JdbcSource, PostgresqlSource, SparkCatalogSource, SqliteSource
 from daybook.model.formats import FORMATS
-from daybook.resolve.location import Location, Resolution
+from daybook.resolve.location import Location, Resolution, catalog_names
 
 _MAX_NAMED_LOCATIONS = 3
 # Each takes a look at the disk or the network.
@@ -62,6 +62,9 @@ def location_identity(location: Location, workspace: Path) -> str:
             # Databases fold names in their own way, so case and quotes do not distinguish tables.
             schema, table = (location.schema or "").casefold(), location.table_name.strip('"').casefold()
             return f"{options.url}/{schema}/{table}"
+        case SparkCatalogSource():
+            # Most catalogs keep names in lower case, and those that do not have no two tables that differ in it alone.
+            return "/".join(("catalog:", *catalog_names(location))).casefold()
         case FolderSource() | None:
             return uri_identity(location.file_uri, workspace)
         case _:

@@ -276,7 +276,7 @@ def read_source(
     is_direct = any(not format_named(location.format).is_landed for location in resolution.locations)
     if not is_direct or not is_asked_for(dataset_version.dataset):
         return source
-    names = ", ".join(location.uri or "" for location in resolution.locations[:_MAX_NAMED_LOCATIONS])
+    names = ", ".join(location.label for location in resolution.locations[:_MAX_NAMED_LOCATIONS])
     frame = source.frame
     repeated = find_repeated_by_spark(frame.rows.plain, dataset_version.dataset, frame.carried, frame.periods)
     repeated_notices = report_repeated(dataset_version.dataset, repeated, names)
@@ -329,6 +329,7 @@ def _read_group(spark: "SparkSession", landing_request: LandingRequest, pins: li
             landing_request.slices,
             landing_request.workspace,
             landing_request.storage,
+            landing_request.area,
         )
         for part in format_named(name).read(spark, request):
             yield _with_null_period(part, null_period)
@@ -361,7 +362,13 @@ def _with_slices(part: ReadPart, location: Location) -> ReadPart:
 
 def take_pin(pins: list[Pin] | None, location: Location) -> Pin | None:
     """The pin of a replay for this location."""
-    return _take_first(pins, location, lambda pin: not isinstance(pin, LandedPin) and pin.uri == location.label)
+    return _take_first(pins, location, lambda pin: _is_pin_of(pin, location))
+
+
+def _is_pin_of(pin: Pin, location: Location) -> bool:
+    if isinstance(pin, LandedPin):
+        return location.is_database and pin.uris == (location.label,)
+    return pin.uri == location.label
 
 
 def take_landed_pin(pins: list[Pin] | None, location: Location) -> LandedPin | None:
@@ -376,7 +383,7 @@ def _take_first(pins: list[Pin] | None, location: Location, is_wanted: Callable[
     for index, pin in enumerate(pins):
         if is_wanted(pin):
             return pins.pop(index)
-    raise DaybookError("IO_009", location=location.uri or location.table, reason="the snapshot has no pin for it")
+    raise DaybookError("IO_009", location=location.label, reason="the snapshot has no pin for it")
 
 
 def verify_pin(pin: Pin, locations: Sequence[Location], workspace: Path, storage: Storage = PROVIDER_STORAGE) -> None:

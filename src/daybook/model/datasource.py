@@ -162,6 +162,18 @@ class JdbcOptions(Declaration):
     user: str | None = Field(default=None, description="The user.")
 
 
+class SparkCatalogOptions(Declaration):
+    """A schema of a catalog that the Spark session knows: Unity, Glue, Hive, Polaris, Nessie, or its own."""
+
+    catalog: NonEmptyText = Field(
+        default="spark_catalog", description="The catalog's name in Spark; by default the session's own."
+    )
+    schema_name: NonEmptyText = Field(default="default", alias="schema", description="The schema its tables are in.")
+    provider: Literal["delta", "iceberg"] | None = Field(
+        default=None, description="What new tables are; by default what the catalog is made for."
+    )
+
+
 class FolderSource(DataSourceBase):
     """A folder of files or of Delta tables."""
 
@@ -199,6 +211,13 @@ class JdbcSource(DataSourceBase):
     options: JdbcOptions
 
 
+class SparkCatalogSource(DataSourceBase):
+    """Tables by the names that the Spark session knows."""
+
+    type: Literal["spark_catalog"]
+    options: SparkCatalogOptions
+
+
 def _datasource_tag(value: Any) -> str | None:
     """All formats of files share one model."""
     type_ = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
@@ -211,7 +230,8 @@ DataSource: TypeAlias = Annotated[
     Annotated[FolderSource, Tag(FOLDER_TAG)]
     | Annotated[PostgresqlSource, Tag("<postgresql>")]
     | Annotated[SqliteSource, Tag("<sqlite>")]
-    | Annotated[JdbcSource, Tag("<jdbc>")],
+    | Annotated[JdbcSource, Tag("<jdbc>")]
+    | Annotated[SparkCatalogSource, Tag("<spark_catalog>")],
     Discriminator(_datasource_tag),
 ]
 

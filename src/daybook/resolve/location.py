@@ -9,7 +9,14 @@ from typing import Any, assert_never
 
 from daybook.errors import DaybookError, Span
 from daybook.model.calendar import Period
-from daybook.model.datasource import DataSource, FolderSource, JdbcSource, PostgresqlSource, SqliteSource
+from daybook.model.datasource import (
+    DataSource,
+    FolderSource,
+    JdbcSource,
+    PostgresqlSource,
+    SparkCatalogSource,
+    SqliteSource,
+)
 from daybook.model.definition import TableVersion
 from daybook.model.formats import FORMATS, formats_by_extension
 from daybook.resolve.paths import absolute_root, is_file_name, is_remote, join_inside
@@ -100,6 +107,14 @@ class Location:
         return self.uri
 
 
+def catalog_names(location: Location) -> tuple[str, str, str]:
+    """Catalog, schema and table of a table of a Spark catalog."""
+    source = location.datasource
+    if not isinstance(source, SparkCatalogSource):
+        raise ValueError(f"{location.label} is no table of a Spark catalog")
+    return source.options.catalog, location.schema or source.options.schema_name, location.table_name
+
+
 # For a time filter that no row passes: no identifier is empty.
 NO_PERIODS = ("",)
 
@@ -144,6 +159,10 @@ def table_location(
             if schema is None and table.count(".") == 1:
                 schema, table = table.split(".")
             return Location("jdbc", table=table, schema=schema, datasource=datasource)
+        case SparkCatalogSource():
+            schema = schema or datasource.options.schema_name
+            check_table_name(datasource, schema, span)
+            return Location("spark_catalog", table=table, schema=schema, datasource=datasource)
         case _:
             assert_never(datasource)
 

@@ -23,10 +23,20 @@ from daybook.io.registry import writer_for
 from daybook.io.target import OutputColumn, SliceOwner, Target, target_at
 from daybook.io.writer import Commit
 from daybook.model.dataset import ColumnDef, Dataset, MainTable
-from daybook.model.datasource import DataSource, JdbcOptions, JdbcSource, PostgresqlSource, SqliteOptions, SqliteSource
+from daybook.model.datasource import (
+    DataSource,
+    JdbcOptions,
+    JdbcSource,
+    PostgresqlSource,
+    SparkCatalogOptions,
+    SparkCatalogSource,
+    SqliteOptions,
+    SqliteSource,
+)
 from daybook.model.definition import DatasetVersion
 from daybook.model.types import BOOLEAN, DATE, FLOAT, INTEGER, STRING, TIMESTAMP, ColumnType, DecimalType
 from daybook.resolve.location import Location, Resolution
+from tests.catalogs import DELTA, ICEBERG, catalog_jars
 
 DERBY = "org.apache.derby.iapi.jdbc.AutoloadedDriver"
 
@@ -43,6 +53,8 @@ class Case:
     max_digits: int = 38
     has_nan: bool = True
     has_lost_days: bool = False
+    # Of a table by its name in Spark.
+    catalog: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -81,12 +93,20 @@ class Place:
                 return self.postgresql
             case "sqlite":
                 return SqliteSource(id="s", name="s", type="sqlite", options=SqliteOptions(path="data.db"))
+            case "spark_catalog":
+                catalog = SparkCatalogOptions.model_validate({"catalog": self.case.catalog, "schema": "books"})
+                return SparkCatalogSource(id="c", name="c", type="spark_catalog", options=catalog)
             case _:
                 # Derby on a disk waits for it at every commit, and a second for each new database.
                 url = f"jdbc:derby:memory:{self.workspace}/derby;create=true"
                 return JdbcSource(id="j", name="j", type="jdbc", options=JdbcOptions(url=url, driver=DERBY))
 
 
+# Only where their libraries are, so that the others are not full of skipped tests; `test_tables_by_name` says it.
+_CATALOGS = (
+    Case("catalog-delta", "spark_catalog", catalog=DELTA),
+    Case("catalog-iceberg", "spark_catalog", catalog=ICEBERG),
+)
 CASES = (
     Case("delta", "delta", "table"),
     Case("parquet-folder", "parquet", "table"),
@@ -99,6 +119,7 @@ CASES = (
     Case("postgresql", "postgresql"),
     Case("sqlite", "sqlite", has_nan=False),
     Case("jdbc", "jdbc", max_digits=31, has_nan=False, has_lost_days=True),
+    *(_CATALOGS if catalog_jars() else ()),
 )
 TABLES = tuple(case for case in CASES if not case.is_one_file)
 _REPEATED = ("parquet-file", "csv-folder", "json-folder", "json-file")

@@ -25,5 +25,8 @@ def place(request: pytest.FixtureRequest, case: Case, tmp_path: Path, is_connect
     """Where a case writes in this test."""
     if case.format == "jdbc" and is_connect:
         pytest.skip("JDBC commits need a classic session")
+    if case.format == "spark_catalog":
+        spark = request.getfixturevalue("spark")
+        spark.sql(f"CREATE NAMESPACE IF NOT EXISTS `{case.catalog}`.books").collect()
     source = request.getfixturevalue("postgresql") if case.format == "postgresql" else None
     return Place(case, tmp_path, source)

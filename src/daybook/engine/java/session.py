@@ -176,6 +176,19 @@ def session_failure(spark: "SparkSession | None", failure: Exception) -> Daybook
     return DaybookError("RUN_030") if is_disconnected else None
 
 
+def current_session() -> "SparkSession | None":
+    """The session of this thread, else the first one of this program; nothing is started for the question."""
+    if "pyspark.sql" not in sys.modules:
+        return None
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    try:
+        return SparkSession.active()
+    except PySparkException:
+        return None
+
+
 def has_session_ended(spark: "SparkSession") -> bool:
     """Whether the Java process that was started for the session is gone."""
     server = attached_server(spark)

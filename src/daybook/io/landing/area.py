@@ -8,7 +8,7 @@ import math
 import os
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, assert_never
 
@@ -132,6 +132,37 @@ class LandingArea:
             stream.flush()
             os.fsync(stream.fileno())
         staged.replace(path)
+
+    def land_frame(
+        self, spark: "SparkSession", folder: str, df: "DataFrame", carried: Iterable[str], extra: Iterable[str]
+    ) -> PublishedLanding:
+        """A landing that Spark writes by itself; equal rows are numbered when they are read."""
+        attempt = self.new_attempt(folder)
+        target = self.absolute(f"{attempt}/rows")
+        try:
+            options = self.storage.spark_options(self.uri)
+            df.write.options(**options).mode("error").parquet(spark_uri(target))
+            files = tuple(self.spark_files(f"{attempt}/rows"))
+            landed = PublishedLanding(folder, files, tuple(sorted(carried)), tuple(sorted(extra)), is_unique=False)
+            self.publish(landed)
+        except BaseException:
+            self.remove(attempt)
+            raise
+        return landed
+
+    def spark_files(self, path: str) -> Iterator[LandedFile]:
+        """The files of a folder that Spark wrote."""
+        for file in list_files(self.absolute(path), storage=self.storage):
+            landed = join_uri(path, file.path.rpartition("/")[2])
+            place = self.at(landed)
+            rows = pq.ParquetFile(place.path, filesystem=place.system).metadata.num_rows
+            yield LandedFile(landed, rows, content_digest(self.absolute(landed), self.storage))
+
+    def frame(self, spark: "SparkSession", landed: PublishedLanding, columns: Sequence[Binding]) -> "DataFrame":
+        """The rows that Spark has landed."""
+        schema = ", ".join(f"{quote_identifier(c.name)} {spark_data_type(c.type).simpleString()}" for c in columns)
+        paths = (literal_path_pattern(spark_uri(self.absolute(file.path))) for file in landed.files)
+        return spark.read.options(**self.storage.spark_options(self.uri)).schema(schema).parquet(*paths)
 
     def remove(self, path: str) -> None:
         """A failed attempt's data."""
@@ -350,10 +381,4 @@ class LandingSink:
         rows.write.options(**options).mode("error").parquet(spark_uri(target))
         place = self._area.at(raw)
         place.system.delete_file(place.path)
-        files = []
-        for file in list_files(target, storage=self._area.storage):
-            path = join_uri(numbered, file.path.rpartition("/")[2])
-            arrow_file = self._area.at(path)
-            row_count = pq.ParquetFile(arrow_file.path, filesystem=arrow_file.system).metadata.num_rows
-            files.append(self._landed_file(path, row_count))
-        return LandedRows(tuple(files), is_unique=False, repeated=repeated)
+        return LandedRows(tuple(self._area.spark_files(numbered)), is_unique=False, repeated=repeated)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -16,7 +15,7 @@ from pyspark.sql import types as spark_types
 from daybook.errors import DaybookError, raise_all
 from daybook.expression import quote_identifier
 from daybook.io.bindings import Binding, bind_columns, missing_column_errors
-from daybook.io.column_types import arrow_type, stored_type_fits
+from daybook.io.column_types import arrow_equivalent, arrow_type, stored_type_fits
 from daybook.io.filesystem import arrow_path, list_files, spark_uri
 from daybook.io.formats.databases.dialect import read_secret
 from daybook.io.landing.rows import Batch, row_position_from
@@ -279,31 +278,9 @@ class JdbcRows:
         errors = []
         for binding in bindings:
             stored_type = stored.get(binding.stored)
-            if stored_type is not None and not stored_type_fits(_arrow_equivalent(stored_type), binding.type):
+            if stored_type is not None and not stored_type_fits(arrow_equivalent(stored_type), binding.type):
                 name, declared = stored_type.simpleString(), str(binding.type)
                 errors.append(
                     DaybookError("IO_003", file=self.name, column=binding.stored, found=name, declared=declared)
                 )
         return errors
-
-
-_ARROW_TYPES = {
-    "tinyint": pa.int8(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "boolean": pa.bool_(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", tz="UTC"),
-    "timestamp_ntz": pa.timestamp("us", tz="UTC"),
-}
-
-
-def _arrow_equivalent(type_: spark_types.DataType) -> pa.DataType:
-    if isinstance(type_, spark_types.DecimalType):
-        return pa.decimal128(type_.precision, type_.scale)
-    if isinstance(type_, spark_types.StringType):
-        return pa.string()
-    return _ARROW_TYPES.get(type_.simpleString(), pa.binary())

@@ -1,0 +1,128 @@
+"""Tables of a catalog that the Spark session knows: Unity, Glue, Hive, Polaris, Nessie, or the session's own."""
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from daybook.errors import DaybookError
+from daybook.expression import quote_identifier
+from daybook.io.format import Format, Leftover, ReadRequest, VersionHolder
+from daybook.io.formats.spark_catalog.history import commits_of, has_appended_slice
+from daybook.io.formats.spark_catalog.reading import read_table
+from daybook.io.formats.spark_catalog.table import (
+    TableName,
+    active_session,
+    current_version,
+    drop_table,
+    find_table,
+    run_of_staged,
+    table_id,
+    table_version,
+    tables_beginning,
+    version_token,
+)
+from daybook.io.formats.spark_catalog.writer import CatalogWriter
+from daybook.io.pins import ReadPart, TablePin
+from daybook.model.datasource import DataSource, SparkCatalogSource
+from daybook.model.definition import TableVersion
+from daybook.resolve.location import Location
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class SparkCatalogFormat(Format):
+    """Everything is asked of the session, by names; no file is looked at."""
+
+    name = "spark_catalog"
+    is_landed = False
+    needs_session = True
+
+    @cached_property
+    def writer(self) -> CatalogWriter:
+        return CatalogWriter()
+
+    @property
+    def storage_errors(self) -> tuple[type[Exception], ...]:
+        from pyspark.errors import PySparkException
+
+        return (PySparkException,)
+
+    def read(self, spark: "SparkSession", request: ReadRequest) -> Iterator[ReadPart]:
+        for pinned in request.locations:
+            yield read_table(spark, pinned, request).with_period(pinned.location)
+
+    def has_appended_slice(self, location: Location, slices: frozenset[str] | None, workspace: Path) -> bool:
+        spark = active_session()
+        table = find_table(spark, TableName.of(location))
+        return table is not None and table.provider is not None and has_appended_slice(commits_of(spark, table), slices)
+
+    def verify_pin(self, pin: TablePin, location: Location, workspace: Path) -> None:
+        if not _is_same_table(pin, location):
+            raise DaybookError("IO_008", file=pin.uri)
+
+    def has_changed(self, pin: TablePin, location: Location, workspace: Path) -> bool:
+        spark = active_session()
+        table = find_table(spark, TableName.of(location))
+        if table is None or not _is_same_table(pin, location):
+            return True
+        return current_version(spark, table) != version_token(pin.version)
+
+    def newest_version(self, location: Location, known: TableVersion, workspace: Path) -> TableVersion:
+        spark = active_session()
+        table = find_table(spark, TableName.of(location))
+        if table is None or table.provider is None:
+            return known
+        return table_version(table.provider, current_version(spark, table))
+
+    def hold_version(self, location: Location, version: TableVersion, holder: VersionHolder, workspace: Path) -> None:
+        """Snapshots of Iceberg get a tag; versions of Delta are the business of who vacuums the table."""
+        if version.token.startswith("iceberg:"):
+            name, snapshot = TableName.of(location), int(version_token(version))
+            tag = f"CREATE TAG IF NOT EXISTS {_tag(holder)} AS OF VERSION {snapshot}"
+            active_session().sql(f"ALTER TABLE {name.sql} {tag}").collect()
+
+    def release_version(
+        self, location: Location, version: TableVersion, holder: VersionHolder, workspace: Path
+    ) -> None:
+        if version.token.startswith("iceberg:"):
+            name = TableName.of(location)
+            active_session().sql(f"ALTER TABLE {name.sql} DROP TAG IF EXISTS {_tag(holder)}").collect()
+
+    def find_leftovers(self, datasource: DataSource, workspace: Path) -> Iterable[Leftover]:
+        name = _any_table(datasource)
+        for table in tables_beginning(active_session(), name, "daybook_"):
+            if (run_id := run_of_staged(table)) is not None:
+                yield Leftover(run_id, datasource=datasource, table=table, schema=name.schema)
+
+    def remove_leftover(self, leftover: Leftover, workspace: Path) -> None:
+        if leftover.datasource is None or leftover.table is None:
+            return
+        spark = active_session()
+        name = _any_table(leftover.datasource).beside(leftover.table)
+        table = find_table(spark, name)
+        drop_table(spark, name, table.provider if table else None)
+
+    def ping(self, datasource: DataSource, workspace: Path) -> str:
+        name = _any_table(datasource)
+        return f"{name.catalog}.{name.schema}, checked when a run uses it"
+
+
+def _is_same_table(pin: TablePin, location: Location) -> bool:
+    spark = active_session()
+    table = find_table(spark, TableName.of(location))
+    return table is not None and table.provider is not None and table_id(spark, table) == pin.table_id
+
+
+def _tag(holder: VersionHolder) -> str:
+    return quote_identifier(f"daybook-{holder.key}")
+
+
+def _any_table(datasource: DataSource) -> TableName:
+    if not isinstance(datasource, SparkCatalogSource):
+        raise ValueError("a table of a catalog needs a data source of that type")
+    return TableName(datasource.options.catalog, datasource.options.schema_name, "")
+
+
+FORMAT: Format = SparkCatalogFormat()

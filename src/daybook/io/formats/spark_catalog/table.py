@@ -1,0 +1,226 @@
+"""Tables by the names that the Spark session knows: what they are, their columns, and their versions."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from daybook.engine.java.session import current_session
+from daybook.errors import DaybookError
+from daybook.expression import quote_identifier
+from daybook.io.column_types import arrow_equivalent
+from daybook.io.writer import declared_type_text
+from daybook.model.datasource import SparkCatalogSource
+from daybook.model.definition import TableVersion
+from daybook.resolve.location import Location, catalog_names
+
+if TYPE_CHECKING:
+    from pyspark.errors import PySparkException
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+# Those that keep versions and replace a condition in one atomic step.
+Provider: TypeAlias = Literal["delta", "iceberg"]
+_PROVIDERS: Mapping[str, Provider] = {"delta": "delta", "iceberg": "iceberg"}
+_MISSING = frozenset({"TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "NO_SUCH_TABLE_EXCEPTION"})
+# The property of a table that an output makes before its rows come.
+CREATED_BY = "daybook.created_by"
+# What a catalog's class or its name in a product says about the tables it makes.
+_PROVIDER_WORDS: tuple[tuple[str, Provider], ...] = (("iceberg", "iceberg"), ("delta", "delta"), ("unity", "delta"))
+
+
+def active_session() -> "SparkSession":
+    """Tables of a catalog are known to a session alone."""
+    spark = current_session()
+    if spark is None:
+        raise DaybookError("IO_031", format="spark_catalog", missing="a Spark session")
+    return spark
+
+
+@dataclass(frozen=True, slots=True)
+class TableName:
+    """A table as Spark names it."""
+
+    catalog: str
+    schema: str
+    table: str
+
+    @classmethod
+    def of(cls, location: Location) -> "TableName":
+        return cls(*catalog_names(location))
+
+    @property
+    def sql(self) -> str:
+        return ".".join(map(quote_identifier, (self.catalog, self.schema, self.table)))
+
+    @property
+    def schema_sql(self) -> str:
+        return ".".join(map(quote_identifier, (self.catalog, self.schema)))
+
+    def metadata(self, name: str) -> str:
+        """One of Iceberg's tables about a table."""
+        return f"{self.sql}.{quote_identifier(name)}"
+
+    def beside(self, table: str) -> "TableName":
+        return TableName(self.catalog, self.schema, table)
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogTable:
+    """A table as the catalog describes it; without `provider` it keeps no versions that can be named."""
+
+    name: TableName
+    provider: Provider | None
+    # What the catalog calls it: a provider, or the kind of view.
+    kind: str
+    partitions: tuple[str, ...]
+    properties: str
+
+    def is_created_by(self, key: str) -> bool:
+        """Whether an output made it empty and has not filled it yet."""
+        return f"{CREATED_BY}={key}" in self.properties
+
+
+def find_table(spark: "SparkSession", name: TableName) -> CatalogTable | None:
+    """The table, None when there is none; IO_012 when the catalog cannot be asked."""
+    from pyspark.errors import PySparkException
+
+    try:
+        # Spark writes an error into its log when it describes a table that is not there.
+        if not spark.catalog.tableExists(name.sql):
+            return None
+        rows = spark.sql(f"DESCRIBE TABLE EXTENDED {name.sql}").collect()
+    except PySparkException as failure:
+        if is_missing(failure):
+            return None
+        raise catalog_error(name, failure) from failure
+    described = [(str(row[0]), str(row[1])) for row in rows]
+    starts = [index for index, (key, _) in enumerate(described) if key.startswith("# Detailed")]
+    facts = dict(described[starts[-1] :]) if starts else {}
+    kind = facts.get("Provider", "").lower() or facts.get("Type", "table").lower()
+    if "view" in facts.get("Type", "").lower():
+        kind = "view"
+    return CatalogTable(
+        name, _PROVIDERS.get(kind), kind, tuple(_partition_columns(described)), facts.get("Table Properties", "")
+    )
+
+
+def _partition_columns(described: list[tuple[str, str]]) -> Iterator[str]:
+    """The columns listed below the heading of partitions."""
+    is_inside = False
+    for key, _ in described:
+        if key.startswith("# Partition"):
+            is_inside = True
+        elif is_inside and key.startswith("# col_name"):
+            continue
+        elif is_inside and (not key or key.startswith("#")):
+            return
+        elif is_inside:
+            yield key
+
+
+def require_table(spark: "SparkSession", name: TableName) -> CatalogTable:
+    table = find_table(spark, name)
+    if table is None:
+        raise DaybookError("IO_001", location=name.sql, hint=f"the session knows no such table in {name.schema_sql}")
+    return table
+
+
+def is_missing(failure: "PySparkException") -> bool:
+    return failure.getCondition() in _MISSING
+
+
+def catalog_error(name: TableName, failure: "PySparkException") -> DaybookError:
+    return DaybookError("IO_012", location=name.sql, reason=failure_reason(failure))
+
+
+def failure_reason(failure: Exception) -> str:
+    """The first line of what Spark says, without its stack."""
+    from pyspark.errors import PySparkException
+
+    message = (failure.getMessage() or "") if isinstance(failure, PySparkException) else ""
+    return next((line.strip() for line in (message or str(failure)).splitlines() if line.strip()), "no reason given")
+
+
+def schema_of(spark: "SparkSession", name: TableName) -> "StructType":
+    return spark.table(name.sql).schema
+
+
+def stored_types(schema: "StructType") -> dict[str, str | None]:
+    """The columns of a table with the types they would be declared with."""
+    return {field.name: declared_type_text(arrow_equivalent(field.dataType)) for field in schema}
+
+
+def current_version(spark: "SparkSession", table: CatalogTable) -> str:
+    """The token of the version of a table now; that of a table of Iceberg without snapshots is empty."""
+    if table.provider == "delta":
+        return str(spark.sql(f"DESCRIBE HISTORY {table.name.sql} LIMIT 1").collect()[0]["version"])
+    rows = spark.sql(f"SELECT snapshot_id FROM {table.name.metadata('refs')} WHERE name = 'main'").collect()
+    return str(rows[0][0]) if rows else ""
+
+
+def table_id(spark: "SparkSession", table: CatalogTable) -> str:
+    """What tells a table from one that is created again under its name; snapshots of Iceberg do that by themselves."""
+    if table.provider == "delta":
+        return str(spark.sql(f"DESCRIBE DETAIL {table.name.sql}").collect()[0]["id"])
+    return ""
+
+
+def versioned_frame(spark: "SparkSession", name: TableName, token: str) -> "DataFrame":
+    """The rows of a version."""
+    if not token:
+        return spark.table(name.sql).limit(0)
+    return spark.sql(f"SELECT * FROM {name.sql} VERSION AS OF {int(token)}")
+
+
+def table_version(provider: Provider, token: str) -> TableVersion:
+    return TableVersion("spark_catalog", f"{provider}:{token}")
+
+
+def version_token(version: TableVersion) -> str:
+    return version.token.rpartition(":")[2]
+
+
+def new_table_provider(spark: "SparkSession", source: SparkCatalogSource) -> Provider | None:
+    """What a new table is made as: as the data source says, else as the catalog's class or the session's default do."""
+    if source.options.provider is not None:
+        return source.options.provider
+    keys = (f"spark.sql.catalog.{source.options.catalog}", "spark.sql.sources.default")
+    for setting in (str(spark.conf.get(key, "") or "").lower() for key in keys):
+        for word, provider in _PROVIDER_WORDS:
+            if word in setting:
+                return provider
+    return None
+
+
+_STAGED = re.compile(r"daybook_(?P<run>[0-9a-z_]+)_(?P<seq>\d+)_[0-9a-f]{8}")
+
+
+def staged_name(key: str) -> str:
+    """The name of what is staged as most catalogs take it: letters, digits and `_`."""
+    return re.sub(r"[^0-9a-z]", "_", key.lower())
+
+
+def run_of_staged(table: str) -> str | None:
+    """The run that a staged table belongs to: ids of runs have `-` between their parts and no `_`."""
+    match = _STAGED.fullmatch(table)
+    return match["run"].replace("_", "-") if match else None
+
+
+def tables_beginning(spark: "SparkSession", schema: TableName, prefix: str) -> list[str]:
+    """The tables of a schema whose names begin so; none in a schema that is not there."""
+    from pyspark.errors import PySparkException
+
+    try:
+        rows = spark.sql(f"SHOW TABLES IN {schema.schema_sql} LIKE '{prefix}*'").collect()
+    except PySparkException as failure:
+        if is_missing(failure):
+            return []
+        raise catalog_error(schema, failure) from failure
+    return [str(row["tableName"]) for row in rows if str(row["tableName"]).startswith(prefix)]
+
+
+def drop_table(spark: "SparkSession", name: TableName, provider: Provider | None) -> None:
+    """With its files: catalogs of Iceberg leave them unless they are told."""
+    purge = " PURGE" if provider == "iceberg" else ""
+    spark.sql(f"DROP TABLE IF EXISTS {name.sql}{purge}").collect()
