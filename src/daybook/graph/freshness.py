@@ -182,14 +182,23 @@ class Freshness:
             if location.is_database:
                 if not self._asks_databases:
                     unknown.append(f"{label}: the database was not asked")
-                elif FORMATS[location.format].keeps_versions:
-                    yield from self._file_changes(label, location, pins)
+                elif FORMATS[location.format].keeps_versions and any(isinstance(pin, TablePin) for pin in pins):
+                    yield from self._version_changes(label, location, pins, unknown)
                 elif column is None:
                     yield f"{label}: a database is read again by every build"
                 else:
                     yield from self._table_changes(label, location, column, pins)
             elif location.uri is not None:
                 yield from self._file_changes(label, location, pins)
+
+    def _version_changes(
+        self, label: str, location: Location, pins: tuple[Pin, ...], unknown: list[str]
+    ) -> Iterator[str]:
+        """Of a table in a catalog, which may be out of reach, or known to a session alone."""
+        try:
+            yield from tuple(self._file_changes(label, location, pins))
+        except DaybookError as error:
+            unknown.append(f"{label}: {error.message}")
 
     def _table_changes(self, label: str, location: Location, column: str, pins: tuple[Pin, ...]) -> Iterator[str]:
         """By what the table of a database said of itself before it was read, and says now."""

@@ -205,7 +205,7 @@ FORMATS: dict[str, FormatFacts] = {
     "postgresql": FormatFacts(is_database=True, max_name_bytes=63),
     "sqlite": FormatFacts(is_database=True),
     "jdbc": FormatFacts(is_database=True),
-    "spark_catalog": FormatFacts(is_database=True, max_name_bytes=255),
+    "spark_catalog": FormatFacts(is_database=True, keeps_versions=True, max_name_bytes=255),
 }
 
 

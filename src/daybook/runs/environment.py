@@ -169,6 +169,11 @@ def state_folder(workspace: WorkspaceLocation) -> str:
     return absolute_uri(state) if is_uri(state) else str((workspace.root / Path(state)).resolve())
 
 
+def has_tables_by_name(workspace: LoadedWorkspace) -> bool:
+    """Whether a data source has tables that a Spark session alone knows."""
+    return any(definition.model.type == "spark_catalog" for definition in workspace.definitions["datasource"].values())
+
+
 def _utc_now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
 

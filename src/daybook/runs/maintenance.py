@@ -349,6 +349,8 @@ def collect_garbage(
     kept = [pin for run_id, details in read.items() if run_id not in forgotten for pin in _pins_from_details(details)]
     landings = _unused_landings(environment, kept, known - forgotten)
     if not is_dry_run:
+        if any(located.location.format == "spark_catalog" for located in (*held, *released)):
+            environment.session()
         _hold_versions(environment, held, released)
     # Whatever the clock has done since: no file that a live run wrote is older than the run.
     oldest_staging = min([now - _MINIMUM_FILE_AGE, *(run.created_at for run in live_runs(environment.store))])

@@ -16,7 +16,7 @@ from daybook.io.location_checks import location_identity
 from daybook.model.json_fields import Merged
 from daybook.model.settings import EngineSettings
 from daybook.resolve.checks import structural_errors
-from daybook.runs.environment import SessionProvider
+from daybook.runs.environment import SessionProvider, has_tables_by_name
 from daybook.runs.maintenance import (
     CollectedGarbage,
     DoctorFinding,
@@ -107,6 +107,10 @@ def _examine(
             count = f"{len(errors)} error{'' if len(errors) == 1 else 's'}"
             yield DoctorFinding("Definitions", "problem", count, "`daybook validate` shows them.")
         yield from examine_workspace(definitions)
+        if session is not None and find_spark() is not None and has_tables_by_name(definitions):
+            # What was staged in a catalog is found by a session.
+            yield examine_spark(session)
+            session = None
         # A store that cannot be opened has been reported by now.
         with suppress(DaybookError):
             yield from examine_locations(definitions)

@@ -27,6 +27,7 @@ from daybook.io.formats.spark_catalog.history import commits_of, has_appended_sl
 from daybook.io.formats.spark_catalog.table import (
     CatalogTable,
     TableName,
+    as_named,
     catalog_error,
     current_version,
     require_table,
@@ -92,7 +93,7 @@ def _frame_at(spark: "SparkSession", table: CatalogTable, token: str, label: str
     from pyspark.errors import PySparkException
 
     try:
-        df = versioned_frame(spark, table.name, token)
+        df = as_named(versioned_frame(spark, table.name, token), table.provider)
         # Spark asks the table for the version when it looks at the columns.
         df.schema  # noqa: B018
     except PySparkException as failure:

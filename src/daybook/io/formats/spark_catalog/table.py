@@ -17,7 +17,6 @@ from daybook.resolve.location import Location, catalog_names
 if TYPE_CHECKING:
     from pyspark.errors import PySparkException
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
 # Those that keep versions and replace a condition in one atomic step.
 Provider: TypeAlias = Literal["delta", "iceberg"]
@@ -142,12 +141,29 @@ def failure_reason(failure: Exception) -> str:
     return next((line.strip() for line in (message or str(failure)).splitlines() if line.strip()), "no reason given")
 
 
-def schema_of(spark: "SparkSession", name: TableName) -> "StructType":
-    return spark.table(name.sql).schema
+# Iceberg refuses to read a table with columns that are named like its own metadata.
+_ICEBERG_NAMES = {"_row_id": "daybook_row_id", "_deleted": "daybook_deleted"}
 
 
-def stored_types(schema: "StructType") -> dict[str, str | None]:
+def stored_name(column: str, provider: Provider) -> str:
+    """The name of a column in a table of a provider."""
+    return _ICEBERG_NAMES.get(column, column) if provider == "iceberg" else column
+
+
+def as_stored(df: "DataFrame", provider: Provider) -> "DataFrame":
+    """Rows with their columns named as a table of the provider has them."""
+    return df.withColumnsRenamed(_ICEBERG_NAMES) if provider == "iceberg" else df
+
+
+def as_named(df: "DataFrame", provider: Provider | None) -> "DataFrame":
+    """Rows of a table with the names that Daybook has for their columns."""
+    names = {stored: name for name, stored in _ICEBERG_NAMES.items()}
+    return df.withColumnsRenamed(names) if provider == "iceberg" else df
+
+
+def stored_types(spark: "SparkSession", table: CatalogTable) -> dict[str, str | None]:
     """The columns of a table with the types they would be declared with."""
+    schema = as_named(spark.table(table.name.sql), table.provider).schema
     return {field.name: declared_type_text(arrow_equivalent(field.dataType)) for field in schema}
 
 

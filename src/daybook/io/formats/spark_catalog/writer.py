@@ -19,12 +19,13 @@ from daybook.io.formats.spark_catalog.table import (
     Provider,
     TableName,
     active_session,
+    as_stored,
     drop_table,
     failure_reason,
     find_table,
     new_table_provider,
-    schema_of,
     staged_name,
+    stored_name,
     stored_types,
     table_version,
     tables_beginning,
@@ -114,7 +115,7 @@ class CatalogWriter:
         from pyspark.errors import PySparkException
 
         try:
-            watch.on(df).writeTo(staging.sql).using(provider).create()
+            as_stored(watch.on(df), provider).writeTo(staging.sql).using(provider).create()
         except PySparkException as failure:
             if _is_of_storage(failure):
                 raise _write_error(target, failure) from failure
@@ -144,7 +145,7 @@ class CatalogWriter:
         if table is None:
             fence(())
             write = _Write(target, staged.rows, target.mode, None, provider)
-            write.create(_with_period(rows, target, {}), staged)
+            write.create(_with_period(rows, target, {}, provider), staged)
             if provider == "delta":
                 return None
         else:
@@ -157,7 +158,7 @@ class CatalogWriter:
             fence(_affected(history, target))
             _add_columns(spark, table, types, target)
             write = _Write(target, staged.rows, target.mode, history, provider)
-            df = _with_period(rows, target, types)
+            df = _with_period(rows, target, types, provider)
             self._replacement(spark, table, write)(df, staged)
         commit = self._own_commit(spark, target)
         if commit is not None:
@@ -223,7 +224,7 @@ class CatalogWriter:
         if target.mode != "replace":
             return write.into
         has_other_partitions = table.partitions != _partitions(target)
-        stored = _own_types(stored_types(schema_of(spark, table.name)), target)
+        stored = _own_types(stored_types(spark, table), target)
         if not has_other_partitions and stored == {column.name: str(column.type) for column in target.columns}:
             return write.into
         return write.with_new_columns if table.provider == "delta" and not has_other_partitions else write.replace_table
@@ -403,7 +404,7 @@ def _own_types(types: Mapping[str, str | None], target: TableTarget) -> dict[str
 
 def _kept_types(spark: "SparkSession", table: CatalogTable, target: TableTarget) -> dict[str, str | None]:
     """The columns of a table that a commit keeps, with their types; none for one that replaces the table."""
-    return {} if target.mode == "replace" else stored_types(schema_of(spark, table.name))
+    return {} if target.mode == "replace" else stored_types(spark, table)
 
 
 def _partitions(target: TableTarget) -> tuple[str, ...]:
@@ -416,17 +417,20 @@ def _add_columns(
     if target.mode == "replace":
         return
     added = [column for column in target.columns if column.name not in types]
-    if added:
-        defined = ", ".join(f"{quote_identifier(column.name)} {sql_type(column.type)}" for column in added)
+    if added and table.provider is not None:
+        names = [quote_identifier(stored_name(column.name, table.provider)) for column in added]
+        defined = ", ".join(f"{name} {sql_type(column.type)}" for name, column in zip(names, added, strict=True))
         spark.sql(f"ALTER TABLE {table.name.sql} ADD COLUMNS ({defined})").collect()
 
 
-def _with_period(df: "DataFrame", target: TableTarget, types: Mapping[str, str | None]) -> "DataFrame":
+def _with_period(
+    df: "DataFrame", target: TableTarget, types: Mapping[str, str | None], provider: Provider
+) -> "DataFrame":
     """The staged rows with the column of their slice, and NULL in columns that the table keeps."""
     from pyspark.sql import functions as F
 
     for column in kept_columns(target, _own_types(types, target)):
-        df = df.withColumn(column.name, F.lit(None).cast(sql_type(parse_type(str(column.type)))))
+        df = df.withColumn(stored_name(column.name, provider), F.lit(None).cast(sql_type(parse_type(str(column.type)))))
     return df if target.run_period is None else df.withColumn(RUN_PERIOD_COLUMN, F.lit(target.run_period))
 
 
