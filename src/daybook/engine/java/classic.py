@@ -354,9 +354,9 @@ def activate_session(session: "SparkSession") -> "SparkSession":
 
     if type(session) is SparkSession and session._jvm is not None:
         SparkSession._get_j_spark_session_class(session._jvm).setActiveSession(session._jsparkSession)
-    elif type(session) is not SparkSession:
-        connect_session: Any = type(session)
-        connect_session._active_session.session = session
+    elif (active := getattr(type(session), "_active_session", None)) is not None:
+        # Of Spark Connect.
+        active.session = session
     return session
 
 

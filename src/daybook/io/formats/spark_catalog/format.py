@@ -24,6 +24,7 @@ from daybook.io.formats.spark_catalog.table import (
 )
 from daybook.io.formats.spark_catalog.writer import CatalogWriter
 from daybook.io.pins import ReadPart, TablePin
+from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.model.datasource import DataSource, SparkCatalogSource
 from daybook.model.definition import TableVersion
 from daybook.resolve.location import Location
@@ -58,25 +59,38 @@ class SparkCatalogFormat(Format):
         table = find_table(spark, TableName.of(location))
         return table is not None and table.provider is not None and has_appended_slice(commits_of(spark, table), slices)
 
-    def verify_pin(self, pin: TablePin, location: Location, workspace: Path) -> None:
+    def verify_pin(
+        self, pin: TablePin, location: Location, workspace: Path, storage: Storage = PROVIDER_STORAGE
+    ) -> None:
         if not _is_same_table(pin, location):
             raise DaybookError("IO_008", file=pin.uri)
 
-    def has_changed(self, pin: TablePin, location: Location, workspace: Path) -> bool:
+    def has_changed(
+        self, pin: TablePin, location: Location, workspace: Path, storage: Storage = PROVIDER_STORAGE
+    ) -> bool:
         spark = active_session()
         table = find_table(spark, TableName.of(location))
         if table is None or not _is_same_table(pin, location):
             return True
         return current_version(spark, table) != version_token(pin.version)
 
-    def newest_version(self, location: Location, known: TableVersion, workspace: Path) -> TableVersion:
+    def newest_version(
+        self, location: Location, known: TableVersion, workspace: Path, storage: Storage = PROVIDER_STORAGE
+    ) -> TableVersion:
         spark = active_session()
         table = find_table(spark, TableName.of(location))
         if table is None or table.provider is None:
             return known
         return table_version(table.provider, current_version(spark, table))
 
-    def hold_version(self, location: Location, version: TableVersion, holder: VersionHolder, workspace: Path) -> None:
+    def hold_version(
+        self,
+        location: Location,
+        version: TableVersion,
+        holder: VersionHolder,
+        workspace: Path,
+        storage: Storage = PROVIDER_STORAGE,
+    ) -> None:
         """Snapshots of Iceberg get a tag; versions of Delta are the business of who vacuums the table."""
         if version.token.startswith("iceberg:"):
             name, snapshot = TableName.of(location), int(version_token(version))
@@ -84,13 +98,20 @@ class SparkCatalogFormat(Format):
             active_session().sql(f"ALTER TABLE {name.sql} {tag}").collect()
 
     def release_version(
-        self, location: Location, version: TableVersion, holder: VersionHolder, workspace: Path
+        self,
+        location: Location,
+        version: TableVersion,
+        holder: VersionHolder,
+        workspace: Path,
+        storage: Storage = PROVIDER_STORAGE,
     ) -> None:
         if version.token.startswith("iceberg:"):
             name = TableName.of(location)
             active_session().sql(f"ALTER TABLE {name.sql} DROP TAG IF EXISTS {_tag(holder)}").collect()
 
-    def find_leftovers(self, datasource: DataSource, workspace: Path) -> Iterable[Leftover]:
+    def find_leftovers(
+        self, datasource: DataSource, workspace: Path, storage: Storage = PROVIDER_STORAGE
+    ) -> Iterable[Leftover]:
         name = _any_table(datasource)
         for table in tables_beginning(active_session(), name, "daybook_"):
             if (run_id := run_of_staged(table)) is not None:
@@ -104,7 +125,7 @@ class SparkCatalogFormat(Format):
         table = find_table(spark, name)
         drop_table(spark, name, table.provider if table else None)
 
-    def ping(self, datasource: DataSource, workspace: Path) -> str:
+    def ping(self, datasource: DataSource, workspace: Path, storage: Storage = PROVIDER_STORAGE) -> str:
         name = _any_table(datasource)
         return f"{name.catalog}.{name.schema}, checked when a run uses it"
 
