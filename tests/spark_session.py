@@ -39,12 +39,14 @@ def classic_settings(config: pytest.Config, *, threads: int, memory: str) -> "En
     """The settings of a Java process for tests."""
     from daybook.model.settings import EngineSettings
     from tests.catalogs import catalog_conf
+    from tests.object_store import hadoop_jars
     from tests.postgres import jdbc_driver
 
     # Joins of small tables keep whole pages until Java collects its garbage: large ones fill the heap in no time.
     conf = {**_SHUFFLE, **_QUICK, **catalog_conf(), "spark.driver.memory": memory, "spark.buffer.pageSize": "64k"}
-    if (driver := jdbc_driver()) is not None:
-        conf["spark.jars"] = str(driver)
+    drivers = () if (driver := jdbc_driver()) is None else (str(driver),)
+    if jars := (*drivers, *hadoop_jars()):
+        conf["spark.jars"] = ",".join(jars)
     master = config.getoption("--master") or os.environ.get("DAYBOOK_TEST_MASTER") or f"local[{threads}]"
     return EngineSettings(master=master, conf=conf)
 

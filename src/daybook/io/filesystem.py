@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 from daybook.errors import DaybookError
-from daybook.io.storage import PROVIDER_STORAGE, ArrowPath, Storage, bucket_of, hadoop_uri
+from daybook.io.storage import PROVIDER_STORAGE, ArrowPath, Storage, bucket_of
 from daybook.resolve.paths import canonical_uri
 
 _URI_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
@@ -39,9 +39,9 @@ def absolute_uri(uri: str) -> str:
     return canonical_uri(uri).rstrip("/") if path is None else str(path.absolute())
 
 
-def spark_uri(uri: str) -> str:
+def spark_uri(uri: str, storage: Storage = PROVIDER_STORAGE) -> str:
     """The form Spark takes: a plain path for local places, since it decodes nothing in those."""
-    return hadoop_uri(absolute_uri(uri))
+    return storage.hadoop_uri(absolute_uri(uri))
 
 
 def uri_identity(uri: str, workspace: Path) -> str:

@@ -206,8 +206,9 @@ def _read_landing(spark: "SparkSession", landed: PublishedLanding, request: Land
     schema = spark_schema(columns, with_ordinal=not landed.is_unique)
     if landed.has_positions:
         schema = schema.add(POSITION_COLUMN, "string")
-    reader = spark.read.options(**request.storage.spark_options(request.area.uri)).schema(schema)
-    df = reader.parquet(*(literal_path_pattern(spark_uri(request.area.absolute(file.path))) for file in landed.files))
+    area, storage = request.area, request.storage
+    reader = spark.read.options(**storage.spark_options(area.uri)).schema(schema)
+    df = reader.parquet(*(literal_path_pattern(spark_uri(area.absolute(file.path), storage)) for file in landed.files))
     if landed.is_unique:
         df = df.withColumn(ORDINAL_COLUMN, F.lit(0).cast("bigint"))
     df = df.withColumn(ORIGIN_COLUMN, identity_hash(identity_columns(columns, dataset.natural_key_columns)))

@@ -3,8 +3,15 @@
 Users write `s3://bucket/key` everywhere. Spark knows S3 as `s3a`, the other two as `s3`. Endpoint and credential go to
 each client with the request that needs them: to Spark as options of one reader or writer, which Hadoop takes per
 bucket, so that they are in no configuration of a session, in no process list and in no environment.
+
+Hadoop keeps a file system by scheme, bucket and user, whatever the options say, so another credential would be served
+by the file system of the first. Without that cache every file opens a file system of its own: writing eight files
+started 270 threads that never ended. So each access has a scheme of its own, such as `s3a-1f0c2b9d6e3a`, which means
+the same client of Hadoop.
 """
 
+import hashlib
+import json
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -162,8 +169,16 @@ class Storage:
         buckets = {bucket.address: bucket for uri in uris if (bucket := self.bucket(uri)) is not None}
         options: dict[str, str] = {}
         for bucket in buckets.values():
-            options |= _hadoop_options(bucket, bucket.key())
+            options |= _Access(bucket, bucket.key()).hadoop_options
         return options
+
+    def hadoop_uri(self, uri: str) -> str:
+        """The form of an address that Spark knows, with `spark_options`."""
+        bucket = self.bucket(uri)
+        if bucket is None:
+            return uri
+        scheme = _Access(bucket, bucket.key()).hadoop_scheme
+        return f"{scheme}{uri[uri.index('://') :]}"
 
 
 def storage_of(root: Path, settings: WorkspaceSettings, definitions: Definitions) -> Storage:
@@ -202,11 +217,6 @@ def _descriptions(
     for datasource in datasources:
         if isinstance(datasource, FolderSource) and (bucket := bucket_of(canonical_uri(datasource.options.path))):
             yield f"data source {datasource.id}", bucket, datasource.storage
-
-
-def hadoop_uri(uri: str) -> str:
-    """The form that Spark knows."""
-    return f"s3a://{uri[5:]}" if uri.startswith("s3://") else uri
 
 
 def _arrow_client(bucket: Bucket, key: AccessKey | None) -> "fs.FileSystem":
@@ -270,31 +280,58 @@ def _delta_options(bucket: Bucket, key: AccessKey | None) -> dict[str, str]:
             return given
 
 
-def _hadoop_options(bucket: Bucket, key: AccessKey | None) -> dict[str, str]:
-    options = bucket.settings.options
-    match bucket.scheme:
-        case "s3":
-            prefix = f"fs.s3a.bucket.{bucket.name}."
-            given: dict[str, str] = {}
-            if options.endpoint is not None:
-                given[f"{prefix}endpoint"] = options.endpoint
-                given[f"{prefix}connection.ssl.enabled"] = str(options.endpoint.startswith("https://")).lower()
-            if options.region is not None or options.endpoint is not None:
-                given[f"{prefix}endpoint.region"] = options.region or _DEFAULT_REGION
-            given[f"{prefix}path.style.access"] = str(bucket.is_path_style).lower()
-            if key is None:
-                return given
+_HADOOP_CLIENTS = {"s3": "org.apache.hadoop.fs.s3a.S3AFileSystem"}
+_HADOOP_SCHEMES = {"s3": "s3a"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """What Hadoop is told of a bucket."""
+
+    bucket: Bucket
+    key: AccessKey | None
+
+    @property
+    def hadoop_scheme(self) -> str:
+        plain = _HADOOP_SCHEMES.get(self.bucket.scheme, self.bucket.scheme)
+        if self.bucket.scheme not in _HADOOP_CLIENTS or not self._client_options:
+            return plain
+        described = json.dumps(sorted(self._client_options.items()))
+        return f"{plain}-{hashlib.blake2b(described.encode(), digest_size=6).hexdigest()}"
+
+    @property
+    def hadoop_options(self) -> dict[str, str]:
+        options = self._client_options
+        if not options or self.bucket.scheme not in _HADOOP_CLIENTS:
+            return options
+        return {**options, f"fs.{self.hadoop_scheme}.impl": _HADOOP_CLIENTS[self.bucket.scheme]}
+
+    @property
+    def _client_options(self) -> dict[str, str]:
+        match self.bucket.scheme:
+            case "s3":
+                return self._s3_options()
+            case "gs":
+                endpoint = self.bucket.settings.options.endpoint
+                return {"fs.gs.storage.root.url": endpoint} if endpoint is not None else {}
+            case _:
+                host = self.bucket.address.partition("@")[2]
+                return {f"fs.azure.account.key.{host}": self.key.secret} if self.key is not None else {}
+
+    def _s3_options(self) -> dict[str, str]:
+        options, key = self.bucket.settings.options, self.key
+        given: dict[str, str] = {}
+        if options.endpoint is not None:
+            given["endpoint"] = options.endpoint
+            given["connection.ssl.enabled"] = str(options.endpoint.startswith("https://")).lower()
+        if options.region is not None or options.endpoint is not None:
+            given["endpoint.region"] = options.region or _DEFAULT_REGION
+        if self.bucket.is_path_style:
+            given["path.style.access"] = "true"
+        if key is not None:
             provider = "TemporaryAWSCredentialsProvider" if key.token else "SimpleAWSCredentialsProvider"
-            given[f"{prefix}aws.credentials.provider"] = f"org.apache.hadoop.fs.s3a.{provider}"
-            given |= {f"{prefix}access.key": key.id, f"{prefix}secret.key": key.secret}
-            if key.token is not None:
-                given[f"{prefix}session.token"] = key.token
-            # Hadoop keeps a file system by bucket and user, whatever its credentials are.
-            return {**given, "fs.s3a.impl.disable.cache": "true"}
-        case "gs":
-            return {"fs.gs.storage.root.url": options.endpoint} if options.endpoint is not None else {}
-        case _:
-            if key is None:
-                return {}
-            host = bucket.address.partition("@")[2]
-            return {f"fs.azure.account.key.{host}": key.secret, "fs.abfss.impl.disable.cache": "true"}
+            given["aws.credentials.provider"] = f"org.apache.hadoop.fs.s3a.{provider}"
+            given |= {"access.key": key.id, "secret.key": key.secret}
+        if key is not None and key.token is not None:
+            given["session.token"] = key.token
+        return {f"fs.s3a.bucket.{self.bucket.name}.{name}": value for name, value in given.items()}

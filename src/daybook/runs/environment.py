@@ -82,7 +82,7 @@ class RunEnvironment:
 
     def staging(self, spark: "SparkSession", folder: str) -> StagingFolder:
         """A folder below the state for what Spark would otherwise compute again."""
-        return StagingFolder(spark, spark_uri(folder), self.storage.spark_options(folder))
+        return StagingFolder(spark, spark_uri(folder, self.storage), self.storage.spark_options(folder))
 
     @contextmanager
     def spark(self, snapshot: RunSnapshot) -> "Iterator[SparkSession]":

@@ -44,6 +44,7 @@ def test_an_address_has_one_spelling_and_spark_gets_its_own(written: str) -> Non
 def test_spark_is_told_of_one_bucket_by_options_of_hadoop() -> None:
     reached = storage(settings("env://CLOSE_KEY", endpoint=ENDPOINT, region="eu-central-1"))
     prefix = "fs.s3a.bucket.close."
+    scheme = spark_uri("s3://close/x", reached).partition("://")[0]
     assert reached.spark_options("s3://close/x", "/local", "s3://close/y") == {
         f"{prefix}endpoint": ENDPOINT,
         f"{prefix}connection.ssl.enabled": "false",
@@ -52,8 +53,19 @@ def test_spark_is_told_of_one_bucket_by_options_of_hadoop() -> None:
         f"{prefix}aws.credentials.provider": "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider",
         f"{prefix}access.key": "reader",
         f"{prefix}secret.key": "hush",
-        "fs.s3a.impl.disable.cache": "true",
+        f"fs.{scheme}.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
     }
+
+
+def test_hadoop_keeps_a_file_system_for_each_credential() -> None:
+    addresses = {
+        spark_uri("s3://close/x", storage(settings(credential, endpoint=endpoint)))
+        for credential in ("env://CLOSE_KEY", "env://SESSION_KEY")
+        for endpoint in (ENDPOINT, None)
+    }
+    assert len(addresses) == 4
+    assert all(address.startswith("s3a-") and address.endswith("://close/x") for address in addresses)
+    assert spark_uri("s3://close/x", storage(settings())) == "s3a://close/x"
 
 
 def test_the_token_of_a_session_is_passed_on() -> None:

@@ -371,14 +371,14 @@ class LandingSink:
         schema += f", {POSITION_COLUMN} string" if self.has_positions else ""
         options = self._area.storage.spark_options(self._area.uri)
         reader = spark.read.options(**options).schema(schema)
-        df = reader.parquet(literal_path_pattern(spark_uri(self._area.absolute(raw))))
+        df = reader.parquet(literal_path_pattern(spark_uri(self._area.absolute(raw), self._area.storage)))
         if has_unique_rows(df, identity, self.rows):
             return LandedRows((self._landed_file(raw, self.rows),), is_unique=True)
         repeated = find_repeated_by_spark(df, dataset, [column.name for column in columns])
         numbered = f"{self._attempt}/numbered"
         target = self._area.absolute(numbered)
         rows = number_occurrences(df, identity, columns).drop(ORIGIN_COLUMN)
-        rows.write.options(**options).mode("error").parquet(spark_uri(target))
+        rows.write.options(**options).mode("error").parquet(spark_uri(target, self._area.storage))
         place = self._area.at(raw)
         place.system.delete_file(place.path)
         return LandedRows(tuple(self._area.spark_files(numbered)), is_unique=False, repeated=repeated)

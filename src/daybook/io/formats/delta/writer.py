@@ -129,7 +129,7 @@ class DeltaWriter:
         folder = partition_folder({RUN_PERIOD_COLUMN: target.run_period}) if target.run_period is not None else ""
         with translate_spark_failures(target):
             writer = df.write.options(**target.storage.spark_options(place), **_COMMIT_OPTIONS)
-            writer.mode("error").parquet(spark_uri(join_uri(place, folder) if folder else place))
+            writer.mode("error").parquet(spark_uri(join_uri(place, folder) if folder else place, target.storage))
         files = staged_parquet_files(place, lambda footer: file_statistics(footer, target.columns), target.storage)
         return StagedOutput(place, sum(file.rows for file in files), files=files, seen=seen)
 

@@ -252,7 +252,7 @@ class JdbcRows:
         try:
             names = [quote_identifier(binding.stored) for binding in bindings.all]
             writer = df.select(*names).write.options(**self._storage.spark_options(self._scratch))
-            writer.mode("error").parquet(spark_uri(self._scratch))
+            writer.mode("error").parquet(spark_uri(self._scratch, self._storage))
         except PySparkException as failure:
             raise DaybookError("IO_012", location=self.name, reason=mask_secrets(str(failure))) from failure
         yield from self._read_back(bindings.all)

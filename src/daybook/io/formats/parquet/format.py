@@ -99,7 +99,7 @@ def scan_parquet(
         [spark_types.StructField(name, spark_data_type(binding.type)) for name, binding in stored.items()]
     )
     reader = spark.read.options(**storage.spark_options(*(file.path for file in files))).schema(schema)
-    df = reader.parquet(*(literal_path_pattern(spark_uri(file.path)) for file in files))
+    df = reader.parquet(*(literal_path_pattern(spark_uri(file.path, storage)) for file in files))
     identity = {
         ORIGIN_COLUMN: _relative_path_sql([file.path for file in files], root),
         ORDINAL_COLUMN: "_metadata.row_index",
@@ -160,10 +160,9 @@ def _relative_path_sql(paths: Sequence[str], root: str | None) -> str:
 
 
 def _file_key_sql(files: Sequence[DataFile]) -> str:
-    """SQL of a file's path as `_normal` writes it."""
-    return (
-        f"regexp_replace({_decoded_sql(_PATH_SQL, [_normalized_path(file.path) for file in files])}, '^file:/+', '/')"
-    )
+    """SQL of a file's path as `_normalized_path` writes it."""
+    decoded = _decoded_sql(_PATH_SQL, [_normalized_path(file.path) for file in files])
+    return f"regexp_replace({decoded}, '^[A-Za-z][A-Za-z0-9+.-]*:/+', '/')"
 
 
 def _decoded_sql(encoded: str, paths: Sequence[str]) -> str:
@@ -197,7 +196,8 @@ def _join_by_file(df: "DataFrame", lookup: "DataFrame") -> "DataFrame":
 
 
 def _normalized_path(path: str) -> str:
-    return spark_uri(path)
+    """Without the scheme, which Spark and users write in different ways."""
+    return f"/{path.partition('://')[2]}" if is_uri(path) else path
 
 
 def type_errors(bindings: Sequence[Binding], schema: pa.Schema, file: str) -> list[DaybookError]:
