@@ -34,6 +34,7 @@ _TITLES = {
     "WEB": "The page",
     "RECOMPUTE": "The second engine",
     "LOG": "The log",
+    "TOTALS": "Measures and control totals",
 }
 
 

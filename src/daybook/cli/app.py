@@ -25,6 +25,7 @@ from daybook.cli import (
     recompute,
     run,
     serve,
+    totals,
 )
 from daybook.cli.arguments import RootOptions, add_command, move_root_options_first
 
@@ -225,6 +226,13 @@ add_command(
     "daybook bridge close@2026-01 close@2026-02 --measure total",
     "daybook bridge 20260131-180000-4f1c2a 20260207-090000-91b3d0 -m total --by region",
     "daybook bridge close@2026-01 close@2026-02 -m total --order definition,data --json",
+)
+add_command(
+    app,
+    "totals",
+    totals.totals,
+    "daybook totals close@2026-01",
+    "daybook totals 20260131-180000-4f1c2a --measure amount --json",
 )
 add_command(
     app,

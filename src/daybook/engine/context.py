@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from daybook.engine.failures import SELECTOR, mark_sql
 from daybook.engine.java.session_conf import read_setting, temporary_settings, threads_of_session
+from daybook.engine.measures import Measures
 from daybook.engine.stages import columns_read_from, group_into_stages
 from daybook.expression import CompiledExpression, Constants, quote_identifier, quote_literal, spark_type
 from daybook.model.calendar import Period
@@ -61,6 +62,7 @@ class RunContext:
     changing: frozenset[int]
     system: tuple[str, ...]
     is_checking: bool
+    measures: Measures
 
     @classmethod
     def of(
@@ -85,6 +87,7 @@ class RunContext:
             frozenset(step.seq for step in marking if isinstance(step, UpdateStep | DeleteStep)),
             system,
             is_checking,
+            Measures.of(plan) if is_checking else Measures(),
         )
 
     def kept(self, columns: Mapping[str, str]) -> dict[str, str]:
@@ -122,12 +125,17 @@ class RunContext:
     @property
     def hidden(self) -> dict[str, ColumnType]:
         faults = {FAULT_COLUMN: STRING} if self.is_checking else {}
-        return {**dict.fromkeys(self.words, INTEGER), **faults}
+        return {**dict.fromkeys(self.words, INTEGER), **faults, **self.measures.hidden}
 
     def bit_position(self, seq: int) -> tuple[str, int]:
         """The column and the bit that say whether an operation picked the row."""
         number = self.bits[seq]
         return self.words[number // BITS_PER_WORD], number % BITS_PER_WORD
+
+    def mark(self, seq: int) -> str:
+        """SQL that is true on rows that an operation picked."""
+        word, bit = self.bit_position(seq)
+        return f"{word} & {1 << bit}L <> 0"
 
     def is_changed(self) -> str | None:
         """SQL that is true on rows that any operation changed; None when none does."""

@@ -11,15 +11,16 @@ import contextlib
 import json
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 from daybook.engine.context import FAULT_COLUMN, RunContext, aliased_sql
+from daybook.engine.measures import Amount, Measures, MeasureSum, PassingRows, read_live_rows
 from daybook.errors import DaybookError
 from daybook.expression import quote_literal
 from daybook.model.types import STRING
-from daybook.plan.steps import LoadStep, Plan, RowStep
+from daybook.plan.steps import LoadStep, Plan, RowStep, Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation
@@ -310,19 +311,25 @@ class OperationCount:
 
 @dataclass(frozen=True, slots=True)
 class GroupCounts:
-    """What was counted for a group of outputs; `input_rows` is None where an earlier group has reported it."""
+    """What was counted for a group of outputs; `input_rows` is None where an earlier group has reported it.
+
+    `live_rows` are those of each source, by the operation that loads it, where measures are followed.
+    """
 
     input_rows: int | None
     operations: tuple[OperationCount, ...]
+    sums: Mapping[MeasureSum, Amount] = field(default_factory=dict)
+    live_rows: Mapping[int, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, observed: Iterable[ObservedFrame]) -> "GroupCounts":
+    def of(cls, observed: Iterable[ObservedFrame], measures: Measures) -> "GroupCounts":
         metrics = {name: value for frame in observed for name, value in frame.metrics().items()}
         seqs = sorted(seq for seq in map(seq_of_picked_metric, metrics) if seq is not None)
         operations = (
             OperationCount(seq, metrics[picked_metric(seq)] or 0, metrics.get(added_metric(seq)) or 0) for seq in seqs
         )
-        return cls((metrics[INPUT_METRIC] or 0) if INPUT_METRIC in metrics else None, tuple(operations))
+        input_rows = (metrics[INPUT_METRIC] or 0) if INPUT_METRIC in metrics else None
+        return cls(input_rows, tuple(operations), measures.read(metrics), read_live_rows(metrics))
 
 
 class Counters:
@@ -347,17 +354,22 @@ class Counters:
         """Count what a step picks later on; `is_input`: it picks the rows of the input."""
         self._waiting.append((step, INPUT_ROWS_SQL if is_input else picked_rows_sql(step, self._context)))
 
-    def due(self) -> Mapping[str, str]:
-        """What waits, by name and SQL, for an aggregate that is going to count it."""
-        return {**self._taken(), FAULTY_METRIC: FAULTY_ROWS_SQL}
+    def due(self, makers: frozenset[int], schema: Schema) -> Mapping[str, str]:
+        """What waits, by name and SQL, for an aggregate that is going to count it among other rows."""
+        return {**self._taken(makers, schema, is_alone=False), FAULTY_METRIC: FAULTY_ROWS_SQL}
 
-    def passing(self, df: "DataFrame") -> "DataFrame":
+    def passing(self, df: "DataFrame", makers: frozenset[int], schema: Schema) -> "DataFrame":
         """The working dataset, counted for the steps that wait."""
-        return self.watch(ObservedFrame(lambda: df, {**self._taken(), FAULT_TEXT_METRIC: FIRST_FAULT_SQL})).frame
+        metrics = {**self._taken(makers, schema, is_alone=True), FAULT_TEXT_METRIC: FIRST_FAULT_SQL}
+        return self.watch(ObservedFrame(lambda: df, metrics)).frame
 
     def checked(self, df: "DataFrame") -> "DataFrame":
         """Rows that are checked but not counted."""
         return self.watch(ObservedFrame(lambda: df, {FAULT_TEXT_METRIC: FIRST_FAULT_SQL})).frame
+
+    def summed(self, df: "DataFrame", sums: Mapping[str, str]) -> "DataFrame":
+        """The same rows, whose sums are taken when they are written."""
+        return self.watch(ObservedFrame(lambda: df, sums)).frame if sums else df
 
     def watch(self, observed: ObservedFrame) -> ObservedFrame:
         """The same rows, to be counted when they are used."""
@@ -376,8 +388,12 @@ class Counters:
     def forget(self) -> None:
         self._observed.clear()
 
-    def _taken(self) -> dict[str, str]:
+    def _taken(self, makers: frozenset[int], schema: Schema, *, is_alone: bool) -> dict[str, str]:
+        """What waits; `makers` are the operations that made the rows of the working dataset that pass."""
         metrics = {picked_metric(step.seq): sql for step, sql in self._waiting}
+        marks = {step.seq: self._context.mark(step.seq) for step in self.waiting}
+        rows = PassingRows(self._context.measures, makers, schema, self.waiting, marks, is_alone)
+        metrics |= rows.sums(with_loaded=not self._is_input_counted)
         if not self._is_input_counted:
             metrics[INPUT_METRIC] = INPUT_ROWS_SQL
         self._waiting.clear()

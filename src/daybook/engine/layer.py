@@ -43,6 +43,8 @@ class Layer:
     bits: dict[str, list[tuple[str | None, int]]] = field(default_factory=dict)
     deletes: list[str | None] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+    # The measures that updates assign, by the columns in which rows carry what these were before.
+    carried: dict[str, str] = field(default_factory=dict)
     length: int = 0
 
     def __post_init__(self) -> None:
@@ -57,6 +59,9 @@ class Layer:
             return False
         if "_updated_at" in read and self.bits:
             return False
+        if self.branches.keys() & {*self.context.measures.assigned.get(step.seq, ())}:
+            # Rows carry what a measure was before each update.
+            return False
         return self.length < _MAX_SQL_LENGTH and not read & self.branches.keys()
 
     def add(self, step: RowStep) -> None:
@@ -67,6 +72,12 @@ class Layer:
             self.length += 2 * len(condition or "")
         match step:
             case UpdateStep():
+                self.carried.update(
+                    {
+                        self.context.measures.before(step.seq, column): column
+                        for column in self.context.measures.assigned.get(step.seq, ())
+                    }
+                )
                 for number, value in enumerate(step.assignments):
                     self._assign(value, condition, mark_sql(self.context.fitted(value), step.seq, VALUE, number))
             case DeleteStep():
@@ -103,6 +114,10 @@ class Layer:
         for word, marks in self.bits.items():
             terms = [f"{bit}L" if condition is None else f"IF({condition}, {bit}L, 0L)" for condition, bit in marks]
             changed[word] = " | ".join((quote_identifier(word), *terms))
+        for name, measure in self.carried.items():
+            if measure in self.before:
+                target = self.context.measures.types[measure]
+                changed[name] = cast_sql(quote_identifier(measure), self.before[measure], target)
         if self.faults:
             changed[FAULT_COLUMN] = f"COALESCE({', '.join((quote_identifier(FAULT_COLUMN), *self.faults))})"
         return changed

@@ -215,6 +215,7 @@ def load_input(frame: SourceFrame, load: LoadStep, context: RunContext) -> "Data
     hidden = dict.fromkeys(context.words, "0L")
     if context.is_checking:
         hidden[FAULT_COLUMN] = _loaded_row_fault(frame, load)
+    hidden |= {name: null_sql(column_type) for name, column_type in context.measures.hidden.items()}
     return filter_by_time(frame, load, context, with_identity=is_made.get("_row_id", False)).selectExpr(
         *quote_identifiers(*load.types),
         *aliased_sql({**empty, **carried, **hidden}),

@@ -26,6 +26,7 @@ from daybook.engine.failures import translate_failure
 from daybook.engine.java.session_conf import threads_of_session
 from daybook.engine.layer import Layer
 from daybook.engine.load_rows import load_input, load_source, locate_row, may_fail
+from daybook.engine.measures import Measures
 from daybook.engine.operations.aggregate import appended_rows, summary_rows
 from daybook.engine.operations.join import JoinedRows, JoinRowCount, UpdateJoins
 from daybook.engine.operations.window import UpdateWindows
@@ -101,6 +102,7 @@ class OutputGroup:
     _observed: tuple[ObservedFrame, ...]
     _row_counts: tuple[JoinRowCount, ...]
     _plan: Plan
+    _measures: Measures
     _locate: Callable[[FailedCheck], FailedCheck]
 
     def verify(self) -> None:
@@ -121,7 +123,7 @@ class OutputGroup:
 
     def counts(self) -> GroupCounts:
         """Rows picked and added by the operations since the group before."""
-        return GroupCounts.of(self._observed)
+        return GroupCounts.of(self._observed, self._measures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +154,10 @@ class Pipeline:
 
     `sources` has a frame for the key of every load step. `staging` keeps intermediate results: a folder, which the
     caller removes, or something else that keeps them. Outputs in `skip` have been written by an earlier attempt and are
-    left out. Unless it is counting, nothing is counted, checked or written down on the way, for a look at a few rows of
-    a run that was checked before. `forks` are the columns to write down before the stages of these seqs; `kept` has
-    them afterwards. With a `start` the pipeline goes on from such rows, before the stage of that seq.
+    left out; of those in `read_back` the caller sums what was written. Unless it is counting, nothing is counted,
+    checked or written down on the way, for a look at a few rows of a run that was checked before. `forks` are the
+    columns to write down before the stages of these seqs; `kept` has them afterwards. With a `start` the pipeline goes
+    on from such rows, before the stage of that seq.
     """
 
     def __init__(
@@ -166,6 +169,7 @@ class Pipeline:
         staging: str | Staging,
         as_of: datetime.date | None = None,
         skip: frozenset[int] = frozenset(),
+        read_back: frozenset[int] = frozenset(),
         is_counting: bool = True,
         forks: Mapping[int, frozenset[str]] | None = None,
         start: tuple[int, KeptRows] | None = None,
@@ -180,6 +184,7 @@ class Pipeline:
         self._context = RunContext.of(plan, as_of, also, is_checking=is_counting)
         self._staging = StagingFolder(spark, staging) if isinstance(staging, str) else staging
         self._skip = skip
+        self._read_back = read_back
         self._counters = Counters(self._context)
         self._may_lose_tasks = is_counting and may_lose_tasks(spark)
         self._row_counts: list[JoinRowCount] = []
@@ -313,7 +318,9 @@ class Pipeline:
                     working.add(step)
             case AggregatePass():
                 is_kept = self._is_kept(step.seqs, following)
-                counts = self._counters.due() if self._counts(step, following, is_kept=is_kept) else {}
+                counts: Mapping[str, str] = {}
+                if self._counts(step, following, is_kept=is_kept):
+                    counts = self._counters.due(working.seqs, dict(working.schema))
                 rows = summary_rows(working, step, self._context, counts)
                 self._add_rows(working, rows, is_kept=is_kept)
             case AppendStep():
@@ -352,7 +359,20 @@ class Pipeline:
             and pays_to_count(len(self._counters.waiting))
             and (is_kept or is_read_by_next_outputs(step.seqs, following))
             and reads_every_join(step, self._counters.waiting)
+            and self._sums_in(step)
         )
+
+    def _sums_in(self, step: AggregatePass) -> bool:
+        """Whether an aggregate may sum the measures: they are no groups, and no window is computed for them alone."""
+        measures = self._context.measures
+        assigned_by_window = {
+            column
+            for waiting in self._counters.waiting
+            if isinstance(waiting, UpdateStep) and waiting.windows
+            for column in measures.assigned.get(waiting.seq, ())
+        }
+        groups = {name for aggregate in step.steps for name in aggregate.group_by}
+        return measures.types.keys().isdisjoint(groups) and assigned_by_window <= step.columns
 
     def _update(self, working: WorkingDataset, step: UpdateStep) -> None:
         """An update that needs more than the row begins a projection of its own, on all that was before."""
@@ -403,10 +423,13 @@ class Pipeline:
         # An output without sorting counts, since sorting writes the rows down first.
         written = []
         for output in sorted(outputs, key=lambda output: bool(output.order_by)):
-            counters = self._counters if self._is_counting and self._counters.is_waiting else None
-            written.append(OutputFrame(output, writing.frame(output, counters)))
+            counters = self._counters if self._is_counting else None
+            is_read_back = output.seq in self._read_back
+            written.append(OutputFrame(output, writing.frame(output, counters, is_read_back=is_read_back)))
         observed = self._counters.take(is_last=is_last)
-        return OutputGroup(tuple(written), is_last, observed, tuple(self._row_counts), self._plan, self._locate)
+        counts = tuple(self._row_counts)
+        measures = self._context.measures
+        return OutputGroup(tuple(written), is_last, observed, counts, self._plan, measures, self._locate)
 
     def _locate(self, check: FailedCheck) -> FailedCheck:
         """A check of a loaded row with where the row stands."""

@@ -1,15 +1,16 @@
 """The working dataset while steps are applied to it, with added rows, and the rows that an output selects."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Protocol
 
 from daybook.engine.context import RunContext, aliased_sql, literal_path_pattern, null_sql
 from daybook.engine.counters import Counters, ObservedFrame
 from daybook.engine.failures import VALUE, mark_sql
 from daybook.engine.layer import Layer, guarded_condition, updated_at_sql
+from daybook.engine.measures import OutputSums
 from daybook.expression import CompiledExpression, cast_sql, quote_identifier, quote_literal, spark_type
 from daybook.model.types import DATE, SYSTEM_COLUMNS, TIMESTAMP, ColumnType
 from daybook.plan.conditions import excludes_all
@@ -126,6 +127,11 @@ class WorkingDataset:
         return frozenset(self._seqs)
 
     @property
+    def makers(self) -> frozenset[int]:
+        """The operations that all rows come from, those that stand apart included."""
+        return frozenset(self._seqs).union(*(rows.seqs for rows in self._added))
+
+    @property
     def layer(self) -> Layer:
         return self._layer
 
@@ -238,6 +244,17 @@ _DATE_BOUNDS: Mapping[ColumnType, tuple[date, date]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class _OutputSums:
+    """Sums to take of all rows that pass an output, and of those that it writes, by name and SQL."""
+
+    passing: Mapping[str, str] = field(default_factory=dict)
+    written: Mapping[str, str] = field(default_factory=dict)
+
+
+_NO_SUMS = _OutputSums()
+
+
 class OutputFrames:
     """The frames of outputs at one point of the pipeline."""
 
@@ -246,15 +263,26 @@ class OutputFrames:
         self._working = working
         self._staging = staging
 
-    def frame(self, step: OutputStep, counters: Counters | None) -> "DataFrame":
-        """What the output writes; with counters, all rows are counted when it is written."""
+    def frame(self, step: OutputStep, counters: Counters | None, *, is_read_back: bool = False) -> "DataFrame":
+        """What the output writes; with counters, all rows are counted when it is written.
+
+        `is_read_back`: the caller sums what was written.
+        """
         from pyspark.sql import functions as F
 
         self._working.settle_for(step.selector)
         ordering = [name for name in step.order_by if name not in step.columns]
-        df = self._working.rows_for(step.selector, counters.passing if counters else None)()
-        if picked := self._picked(step):
+        makers, schema = self._working.seqs, dict(self._working.schema)
+        passing = None
+        if counters is not None and counters.is_waiting:
+            passing = partial(counters.passing, makers=makers, schema=schema)
+        df = self._working.rows_for(step.selector, passing)()
+        picked = self._picked(step)
+        sums = self._sums(step, picked, is_read_back=is_read_back) if counters is not None else _NO_SUMS
+        df = counters.summed(df, sums.passing) if counters is not None else df
+        if picked:
             df = df.where(F.expr(picked))
+        df = counters.summed(df, sums.written) if counters is not None else df
         columns = (
             self._column(name, target, step, number) for number, (name, target) in enumerate(step.columns.items())
         )
@@ -265,6 +293,16 @@ class OutputFrames:
         # Sorting looks at the data twice, to cut it into ranges, and would compute and count it twice.
         df = self._staging.keep(df, f"unsorted-{step.seq}")
         return df.orderBy(*(F.col(quote_identifier(name)).asc_nulls_last() for name in step.order_by)).drop(*ordering)
+
+    def _sums(self, step: OutputStep, picked: str | None, *, is_read_back: bool) -> "_OutputSums":
+        live, schema = self._working.layer.live(), self._working.schema
+        sums = OutputSums(self._context.measures, step, self._working.makers, schema, picked, live)
+        written = {} if is_read_back else sums.written()
+        left_out = sums.left_out()
+        if not left_out:
+            return _OutputSums({}, written)
+        # One look takes both.
+        return _OutputSums({**left_out, **sums.written(of_all=True)} if written else left_out, {})
 
     def _picked(self, step: OutputStep) -> str | None:
         live = None if step.arguments.include_deleted else self._working.layer.live()

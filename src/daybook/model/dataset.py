@@ -23,6 +23,7 @@ from daybook.model.declaration import (
     violation,
 )
 from daybook.model.formats import FileFormat, options_schema
+from daybook.model.measures import ControlTotals, MeasureColumns, find_measure_problems
 from daybook.model.types import RESERVED_COLUMNS, TYPE_NAMES, ColumnType, parse_type
 
 # More periods than any close looks back on; a typing error must not list files for hours.
@@ -367,6 +368,12 @@ class Dataset(NamedDeclaration):
         description="Codes of warnings about reading this dataset that are accepted: they are counted, but not shown. "
         "`IO_007`: its files have columns that are not declared.",
     )
+    measures: MeasureColumns = Field(
+        default=(), description="Columns whose totals are followed in every project that reads or appends the rows."
+    )
+    control: ControlTotals | None = Field(
+        default=None, description="What the sender says was sent. A run that reads something else fails."
+    )
     main_table: MainTable = Field(description="The table: its name, its columns, where its rows are.")
 
     @model_validator(mode="after")
@@ -385,6 +392,9 @@ class Dataset(NamedDeclaration):
             yield violation("MODEL_086", "on_duplicate_key")
         if self.resolver_id is not None and self.main_table.location is not None:
             yield violation("MODEL_049", "resolver_id")
+        types = {column.name: column.type for column in self.main_table.columns}
+        is_timeless = self.main_table.temporal_mode in (None, "snapshot")
+        yield from find_measure_problems(self.measures, self.control, types, is_timeless=is_timeless)
 
 
 class DatasetRef(Declaration):

@@ -154,6 +154,8 @@ def view_version(
         name=view.name,
         description=view.description,
         natural_key_columns=viewed.dataset.natural_key_columns,
+        measures=viewed.dataset.measures,
+        control=viewed.dataset.control,
         main_table=viewed.dataset.main_table,
     )
     return DatasetVersion(dataset, version, status, view=ViewedDataset(view.view, viewed))

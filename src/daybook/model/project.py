@@ -19,6 +19,7 @@ from daybook.model.declaration import (
     validated_by,
     violation,
 )
+from daybook.model.measures import MeasureColumns
 from daybook.model.operation import (
     AggregateOperation,
     Aggregation,
@@ -147,6 +148,9 @@ class Project(NamedDeclaration):
     )
     resolver_overrides: dict[Id, Id] = Field(
         default_factory=dict, description="Resolvers for this project: dataset id to resolver id."
+    )
+    measures: MeasureColumns = Field(
+        default=(), description="Numeric columns whose totals every run follows from the sources to the outputs."
     )
     operations: Annotated[tuple[Operation, ...], validated_by(_check_operations)] = Field(
         json_schema_extra={"minItems": 1}, description="The operations, in order."

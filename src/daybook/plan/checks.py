@@ -137,7 +137,7 @@ def find_revived_rows(walk: Walk) -> Iterator[Notice]:
 def find_unused_columns(walk: Walk) -> Iterator[Notice]:
     """Operations after the last output are skipped; PROJECT_025 reports them."""
     seen = walk.steps[: count_until_last_output(walk.steps)]
-    used = set(walk.input.types).union(*map(_columns_read_by, seen))
+    used = {*walk.input.types, *walk.project.measures}.union(*map(_columns_read_by, seen))
     for index, step in enumerate(seen):
         match step:
             case UpdateStep(assignments=values):

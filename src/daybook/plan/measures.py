@@ -3,10 +3,14 @@
 A key is a column of a natural key, of a grouping, of an equality with a joined column, or of the partition of a window.
 A ratio is an average, a quotient of two columns, or a rate: a value that was looked up and that others are multiplied
 with or divided by. A quotient by a rate is an amount in another unit.
+
+A project, or a dataset that it reads, may name its measures. Their totals are followed through the whole run.
 """
 
 from collections.abc import Iterator
 
+from daybook.errors import DaybookError
+from daybook.errors.error import did_you_mean
 from daybook.expression.typed_tree import (
     Arithmetic,
     ColumnValue,
@@ -19,11 +23,30 @@ from daybook.expression.typed_tree import (
     TypedNode,
     TypedWindow,
 )
+from daybook.model.measures import is_numeric
 from daybook.plan.conditions import column_uses, excludes, split_join_condition, total_columns
 from daybook.plan.steps import AggregateStep, AppendStep, Plan, Step, UpdateStep
+from daybook.plan.walk import Walk
 
 # Functions whose value is of the same kind as their first argument.
 _SAME_KIND = frozenset({"ROUND", "ABS", "FLOOR", "CEIL", "SUM", "MIN", "MAX", "MIN_AGG", "MAX_AGG", "COALESCE"})
+
+
+def followed_measures(walk: Walk) -> tuple[str, ...]:
+    """The measures of a project: its own, and those of the datasets whose rows become rows of the working dataset."""
+    of_datasets = (column for load in walk.loads if load.role != "join" for column in load.version.dataset.measures)
+    present = (column for column in of_datasets if column in walk.columns and is_numeric(walk.columns[column]))
+    return tuple(dict.fromkeys((*walk.project.measures, *present)))
+
+
+def check_measures(walk: Walk) -> Iterator[DaybookError]:
+    """Measures of a project are numeric columns that it has at its end."""
+    for index, column in enumerate(walk.project.measures if not walk.errors else ()):
+        span = walk.source.span("measures", index)
+        if column not in walk.columns:
+            yield DaybookError("TOTALS_001", span=span, hint=did_you_mean(column, walk.columns), column=column)
+        elif not is_numeric(walk.columns[column]):
+            yield DaybookError("TOTALS_002", span=span, column=column, type=walk.columns[column])
 
 
 def columns_not_summed(plan: Plan, before: int, maker: int) -> frozenset[str]:

@@ -37,6 +37,7 @@ from daybook.plan.checks import (
     find_unused_columns,
 )
 from daybook.plan.loads import INPUT_KEY, find_load, load_references
+from daybook.plan.measures import check_measures, followed_measures
 from daybook.plan.operations import plan_aggregate, plan_append, plan_check, plan_delete, plan_output, plan_update
 from daybook.plan.steps import LoadStep, Plan, Step
 from daybook.plan.walk import CompiledExpressions, Walk
@@ -116,6 +117,7 @@ CHECKS: tuple[Callable[[Walk], Iterable[DaybookError]], ...] = (
     check_given_types,
     check_parameter_name,
     check_self_reading,
+    check_measures,
 )
 LOCATION_CHECKS: tuple[Callable[[Walk], Iterable[DaybookError]], ...] = (
     check_calendar,
@@ -190,6 +192,7 @@ def examine_project(project: Project, source: SourceMap, definitions: Definition
         notices,
         walk.usage.frozen(),
         accepted=len(all_notices) - len(notices),
+        measures=followed_measures(walk),
     )
     return ExaminedProject(plan, (), locations)
 

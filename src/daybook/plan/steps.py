@@ -267,6 +267,8 @@ class Plan:
     constants: Constants | None = None
     # How many warnings operations accept.
     accepted: int = 0
+    # The columns whose totals are followed.
+    measures: tuple[str, ...] = ()
 
     def load(self, key: str) -> LoadStep:
         return next(load for load in self.loads if load.key == key)

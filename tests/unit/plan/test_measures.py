@@ -4,7 +4,7 @@ import pytest
 
 from daybook.plan.measures import columns_not_summed, summed_totals
 from daybook.plan.steps import AggregateStep, Plan
-from tests.unit.plan.planned import CUSTOMERS, ORDERS, aggregate, datasets, output, plan_of
+from tests.unit.plan.planned import CUSTOMERS, ORDERS, aggregate, codes, datasets, findings, output, plan_of
 
 RATES = """
 dataset:
@@ -94,3 +94,47 @@ def test_an_average_in_a_column_of_the_input_says_nothing_about_the_details() ->
     operations = aggregate(column="amount", expression="AVG(amount)")
     assert "amount" not in left_out(operations)
     assert "amount" in left_out(operations, maker=1)
+
+
+def followed(project: str, *more: str) -> tuple[str, ...]:
+    return plan_of(project + output(), definitions=datasets(ORDERS, CUSTOMERS, RATES, *more)).measures
+
+
+MEASURED = """
+dataset:
+  id: measured
+  measures: [amount, quantity]
+  main_table:
+    name: measured
+    columns:
+      - {name: order_id, type: string}
+      - {name: amount, type: "decimal(18,2)"}
+      - {name: quantity, type: integer}
+"""
+
+
+def test_the_measures_of_an_appended_dataset_are_followed() -> None:
+    appended = "- {type: append, arguments: {source: {dataset_id: measured}}}\n"
+    assert followed(appended, MEASURED) == ("amount", "quantity")
+
+
+def test_the_measures_of_a_joined_dataset_are_not() -> None:
+    joined = (
+        "- {type: update, arguments: {joins: [{alias: m, dataset_id: measured, on: 'order_id = m.order_id'}], "
+        "assignments: [{column: amount, expression: m.amount}]}}\n"
+    )
+    assert followed(joined, MEASURED) == ()
+
+
+def test_a_measure_is_a_numeric_column_of_the_project() -> None:
+    assert plan_of(output(), definitions=CATALOG, head="measures: [amount]\n").measures == ("amount",)
+    (unknown,) = findings(output(), definitions=CATALOG, head="measures: [amuont]\n")
+    assert (unknown.code, unknown.hint) == ("TOTALS_001", "did you mean amount?")
+    assert codes(output(), definitions=CATALOG, head="measures: [region]\n") == ["TOTALS_002"]
+
+
+def test_a_column_that_only_a_measure_needs_is_used() -> None:
+    made = assignment("eur", "amount * 0.5")
+    written = output(", columns: [order_id]")
+    assert [notice.code for notice in plan_of(made + written, definitions=CATALOG).notices] == ["PROJECT_036"]
+    assert plan_of(made + written, definitions=CATALOG, head="measures: [eur]\n").notices == ()

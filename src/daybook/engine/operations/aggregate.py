@@ -20,6 +20,7 @@ from daybook.engine.counters import (
 from daybook.engine.failures import SELECTOR, VALUE, mark_sql
 from daybook.engine.layer import guarded_condition
 from daybook.engine.load_rows import new_row_columns, row_id_sql
+from daybook.engine.measures import MeasureSum, column_in_source, live_rows_metric, sum_sql, wide_type_sql
 from daybook.engine.stages import AggregatePass
 from daybook.engine.working_dataset import AddedRows, WorkingDataset
 from daybook.expression import cast_sql, quote_identifier
@@ -88,8 +89,8 @@ class Summaries:
         """What to count of the groups, by name and SQL."""
         sums: dict[str, str] = {}
         for step in self.steps:
-            sums[picked_metric(step.seq)] = self._sum(_ROWS_IN_GROUP, self._belongs_to(step))
-            sums[added_metric(step.seq)] = self._sum("1L", self._belongs_to(step))
+            sums[picked_metric(step.seq)] = self._sum(_ROWS_IN_GROUP, self.belongs_to(step))
+            sums[added_metric(step.seq)] = self._sum("1L", self.belongs_to(step))
         # Every set has seen all rows.
         first = None if len(self.steps) == 1 else self._is_in(self.steps[0], _GROUPING_SET)
         return {**sums, **{name: self._sum(_count_column(name), first) for name in self.counts}}
@@ -122,7 +123,8 @@ class Summaries:
     def _is_in(self, step: AggregateStep | AppendStep, sql: str) -> str:
         return f"{sql} = {self._set(step)}L"
 
-    def _belongs_to(self, step: AggregateStep | AppendStep, sql: str = _GROUPING_SET) -> str | None:
+    def belongs_to(self, step: AggregateStep | AppendStep, sql: str = _GROUPING_SET) -> str | None:
+        """SQL that is true on the groups of a step, by the number of their grouping set; None where all are."""
         conditions = [_IS_PICKED] if self._is_flagged else []
         if len(self.steps) > 1:
             conditions.append(self._is_in(step, sql))
@@ -132,7 +134,7 @@ class Summaries:
         if self._is_flagged:
             value = replace(value, expression=value.expression.only_where(_IS_PICKED))
         sql = mark_sql(self.context.fitted(value), step.seq, VALUE, number)
-        condition = self._belongs_to(step, "GROUPING_ID()")
+        condition = self.belongs_to(step, "GROUPING_ID()")
         return f"IF({condition}, {sql}, NULL)" if condition else sql
 
     @staticmethod
@@ -165,7 +167,12 @@ def summary_rows(
     own = {step.seq: {**empty, **_columns(step, summaries.columns_of(step), context)} for step in together.steps}
     names = (*together.schema, *context.system, *context.hidden)
     columns = {name: summaries.choice({seq: own[seq][name] for seq in own}) for name in names}
-    observed = ObservedFrame(lambda: summaries.of(rows()), summaries.metrics, rows)
+    sums = {
+        name: sql
+        for step in together.steps
+        for name, sql in _added_sums(step, own[step.seq], summaries.belongs_to(step), context).items()
+    }
+    observed = ObservedFrame(lambda: summaries.of(rows()), {**summaries.metrics, **sums}, rows)
     return AddedRows(together.seqs, together.schema, observed, columns, summaries.is_new)
 
 
@@ -174,7 +181,22 @@ def _columns(step: AggregateStep, columns: Mapping[str, str], context: RunContex
         **new_row_columns(context, context.dataset_id, context.table, step.seq),
         "_row_id": summary_id_sql(step, columns, context),
         **columns,
+        **context.measures.made(columns, step.schema),
     }
+
+
+def _added_sums(
+    step: AggregateStep | AppendStep, columns: Mapping[str, str], condition: str | None, context: RunContext
+) -> dict[str, str]:
+    """The totals of the rows that an operation adds; `columns` is their SQL over what is observed."""
+    measures = context.measures
+    values = step.made_columns if isinstance(step, AppendStep) else [value.column for value in step.aggregations]
+    made = {column: columns[column] for column in measures.types if column in {*step.group_by, *values}}
+    sums = {
+        MeasureSum(step.seq, "added", column, step.seq): sum_sql(measures.summable(column, sql), condition)
+        for column, sql in made.items()
+    }
+    return {measures.name(key): sql for key, sql in sums.items()}
 
 
 def summary_id_sql(step: AggregateStep, found: Mapping[str, str], context: RunContext) -> str:
@@ -199,7 +221,12 @@ def appended_rows(
     }
     if step.aggregations:
         return _aggregated_rows(source, selector, load, step, context, columns, may_fail=may_fail)
-    if selector and context.is_checking:
+    is_new = None
+    sums = _source_sums(load, step, context)
+    if sums:
+        # All rows pass, so that the total of the source is known, too.
+        is_new, selector = selector, None
+    elif selector and context.is_checking:
         selector = f"({selector}) OR {FAULT_COLUMN} IS NOT NULL"
     rows = source.where(F.expr(selector)) if selector else source
     values = {name: _fitted_column(quote_identifier(name), name, load, step) for name in step.columns}
@@ -209,9 +236,12 @@ def appended_rows(
     columns |= {**values, **{name: quote_identifier(name) for name in _CARRIED_COLUMNS if load.needs(name)}}
     if load.needs("_row_id"):
         columns["_row_id"] = appended_row_id_sql(step, context)
-    metrics = {picked_metric(step.seq): "COUNT(1)", added_metric(step.seq): "COUNT(1)"}
+    picked = f"COUNT(IF({is_new}, 1, NULL))" if is_new else "COUNT(1)"
+    metrics = {picked_metric(step.seq): picked, added_metric(step.seq): picked}
     metrics |= {FAULT_TEXT_METRIC: FIRST_FAULT_SQL} if may_fail else {}
-    return AddedRows((step.seq,), step.schema, ObservedFrame(lambda: rows, metrics), _carried(columns, step, context))
+    metrics |= {**sums, **_added_sums(step, columns, is_new, context)}
+    observed = ObservedFrame(lambda: rows, metrics)
+    return AddedRows((step.seq,), step.schema, observed, _carried(columns, step, context), is_new)
 
 
 def _aggregated_rows(
@@ -224,7 +254,8 @@ def _aggregated_rows(
     *,
     may_fail: bool,
 ) -> AddedRows:
-    summaries = Summaries(context, (step,), selector, {FAULTY_METRIC: FAULTY_ROWS_SQL} if may_fail else {})
+    counts = {**({FAULTY_METRIC: FAULTY_ROWS_SQL} if may_fail else {}), **_source_sums(load, step, context)}
+    summaries = Summaries(context, (step,), selector, counts)
     group_columns = summaries.columns_of(step)
     values = {
         **group_columns,
@@ -235,12 +266,28 @@ def _aggregated_rows(
     columns = _carried(
         {**columns, **values, "_row_id": appended_group_id_sql(step, group_columns, context)}, step, context
     )
-    observed = ObservedFrame(lambda: summaries.of(source), summaries.metrics, lambda: source)
+    metrics = {**summaries.metrics, **_added_sums(step, columns, summaries.is_new, context)}
+    observed = ObservedFrame(lambda: summaries.of(source), metrics, lambda: source)
     return AddedRows((step.seq,), step.schema, observed, columns, summaries.is_new)
+
+
+def _source_sums(load: LoadStep, step: AppendStep, context: RunContext) -> dict[str, str]:
+    """What the source of an append has of each measure, and its rows, whether the append picks them or not."""
+    measures = context.measures
+    if not measures.types:
+        return {}
+    sums = {
+        MeasureSum(step.seq, "source", measure, step.seq): sum_sql(f"CAST({quote_identifier(column)} AS {wide})", None)
+        for measure in measures.types
+        if (column := column_in_source(measure, load, step)) is not None
+        for wide in (wide_type_sql(load.types[column]),)
+    }
+    return {**{measures.name(key): sql for key, sql in sums.items()}, live_rows_metric(step.seq): "COUNT(1)"}
 
 
 def _carried(columns: Mapping[str, str], step: AppendStep, context: RunContext) -> dict[str, str]:
     """Those of the columns that rows of the working dataset carry, in order."""
+    columns = {**columns, **context.measures.made(columns, step.schema)}
     return {name: columns[name] for name in (*step.schema, *context.system, *context.hidden)}
 
 

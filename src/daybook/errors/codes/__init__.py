@@ -1,6 +1,17 @@
 """Every error code, one module per family."""
 
-from daybook.errors.codes import approvals, definitions, expression, operations, recompute, resolve, runs, storage, web
+from daybook.errors.codes import (
+    approvals,
+    definitions,
+    expression,
+    operations,
+    recompute,
+    resolve,
+    runs,
+    storage,
+    totals,
+    web,
+)
 from daybook.errors.codes.entry import Code
 
 FAMILIES: tuple[dict[str, Code], ...] = (
@@ -19,6 +30,7 @@ FAMILIES: tuple[dict[str, Code], ...] = (
     runs.RUN_CODES,
     runs.ENGINE_CODES,
     recompute.RECOMPUTE_CODES,
+    totals.TOTALS_CODES,
     web.WEB_CODES,
     approvals.LOG_CODES,
 )

@@ -12,8 +12,9 @@ from daybook.engine.counters import GroupCounts
 from daybook.engine.java.session import session_failure
 from daybook.engine.jobs import stop_jobs, tag_jobs, wait_until_idle, watch_progress
 from daybook.engine.load_rows import has_new_ids
-from daybook.engine.pipeline import OutputFrame, OutputGroup, Pipeline
+from daybook.engine.pipeline import OutputFrame, OutputGroup, Pipeline, may_lose_tasks
 from daybook.errors import DaybookError, Notice, error_to_record, flatten, notice
+from daybook.io.control_totals import ControlledSource, check_control
 from daybook.io.pins import Pin
 from daybook.io.read_source import ReadSource
 from daybook.io.registry import writer_for
@@ -30,7 +31,8 @@ from daybook.runs.permissions import check_period
 from daybook.runs.result import OutputResult, RunFailedError, RunResult, name_operations
 from daybook.runs.sandbox import slices_of_draft
 from daybook.runs.snapshot import RunSnapshot, snapshot_from_json
-from daybook.runs.sources import land_sources_ahead, read_sources
+from daybook.runs.sources import land_sources_ahead, load_error, read_sources
+from daybook.runs.totals import TotalsLedger, describe_sources, is_read_back, sums_written
 from daybook.store.process import current_process
 from daybook.store.records import FinalStatus, Lease, milliseconds
 from daybook.store.store import REFUSALS, MetadataStore
@@ -58,8 +60,13 @@ class Execution:
     notices: list[Notice] = field(default_factory=list)
     # How many warnings about what was read its datasets accept.
     accepted: int = 0
+    # What was summed of measures, compared before every commit.
+    ledger: TotalsLedger = field(init=False)
     # Targets as they were before this attempt committed anything, by the seq of the output.
     checked: dict[int, CheckedTarget] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.ledger = TotalsLedger(self.prepared.plan)
 
     def execute(self, earlier: EarlierAttempts) -> None:
         self.outputs += earlier.outputs
@@ -75,6 +82,7 @@ class Execution:
                 staging=self.environment.staging(self.spark, self.staging),
                 as_of=self.prepared.snapshot.as_of,
                 skip=frozenset(output.operation_seq for output in self.outputs),
+                read_back=self._read_back(),
             ) as pipeline,
         ):
             for group in pipeline.groups():
@@ -83,7 +91,7 @@ class Execution:
     def _read(self, pinned: Mapping[str, tuple[Pin, ...]]) -> Mapping[str, ReadSource]:
         """A retry reads exactly the data of the first attempt."""
         self.environment.listener.stage("reading")
-        sources = read_sources(
+        read = read_sources(
             self.spark,
             self.prepared.plan.loads,
             self.prepared.snapshot,
@@ -92,11 +100,40 @@ class Execution:
             pinned=pinned or None,
             before_each=self.keeper.check,
         )
+        sources = self._with_controls(read)
         for source in sources.values():
             self._report(source.notices)
         self.accepted = sum(source.accepted for source in {id(source): source for source in sources.values()}.values())
         self._report_new_ids(sources)
         return sources
+
+    def _with_controls(self, sources: Mapping[str, ReadSource]) -> Mapping[str, ReadSource]:
+        """The sources with the pins of their control files, once they are what these say."""
+        snapshot, root = self.prepared.snapshot, self.environment.root
+        area = self.environment.landing(snapshot.run_id)
+        controlled_by_source: dict[int, ControlledSource | None] = {}
+        for load in self.prepared.plan.loads:
+            source = sources[load.key]
+            if id(source) not in controlled_by_source:
+                resolution = snapshot.source(load.key).resolution
+                try:
+                    controlled = check_control(resolution, load.version, source, area, snapshot.period, root)
+                except DaybookError as error:
+                    raise load_error(error, load) from error
+                controlled_by_source[id(source)] = controlled
+        by_key = {key: controlled_by_source[id(source)] for key, source in sources.items()}
+        self.recorder.load_details = describe_sources(self.prepared.plan, snapshot, sources, by_key)
+        return {
+            key: source if (one := by_key[key]) is None else replace(source, pins=(*source.pins, *one.pins))
+            for key, source in sources.items()
+        }
+
+    def _read_back(self) -> frozenset[int]:
+        """The outputs whose measures are summed from what was written, which costs the least on this machine."""
+        if not self.prepared.plan.measures or may_lose_tasks(self.spark):
+            return frozenset()
+        outputs = self.prepared.outputs
+        return frozenset(output.step.seq for output in outputs if is_read_back(self.prepared.plan, output))
 
     def _check_targets(self, sources: Mapping[str, ReadSource]) -> None:
         """Refuse before anything is written what would be refused at a commit, and record what was read."""
@@ -120,12 +157,23 @@ class Execution:
         group.verify()
         for source in {id(source): source for source in sources.values()}.values():
             source.verify_pins()
-        counts = group.counts()
+        counts = self._balanced(group.counts(), staged)
         if counts.input_rows == 0:
             period = self.prepared.snapshot.period.identifier
             self._report((notice("RUN_005", dataset=self.prepared.plan.input.dataset_id, period=period),))
         for seq in sorted(staged):
             self._commit(self.prepared.output(seq), staged[seq], pipeline, counts)
+
+    def _balanced(self, counts: GroupCounts, staged: Mapping[int, StagedOutput]) -> GroupCounts:
+        """The counts with what was written of each measure; TOTALS_020 where something does not add up."""
+        if not self.prepared.plan.measures:
+            return counts
+        sums = dict(counts.sums)
+        for seq in staged.keys() & self._read_back():
+            sums |= sums_written(self.prepared.plan, self.prepared.output(seq), staged[seq])
+        self.ledger.add(sums)
+        self.ledger.verify()
+        return replace(counts, sums=sums)
 
     def _stage(self, output: OutputFrame, pipeline: Pipeline, sources: Mapping[str, ReadSource]) -> StagedOutput:
         self.keeper.check()

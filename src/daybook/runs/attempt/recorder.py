@@ -39,6 +39,7 @@ from daybook.runs.permissions import (
 )
 from daybook.runs.result import INCLUDES_DELETED, OutputResult
 from daybook.runs.sources import slice_table
+from daybook.runs.totals import recorded_sums, with_loaded
 from daybook.store.records import OperationResult, OutputCommit, Registration
 from daybook.store.store import MetadataStore, Transaction
 
@@ -140,6 +141,8 @@ class RunRecorder:
         self._plans = environment.plans
         # What the sources were, once that is recorded; the first output adds the number of rows.
         self._load: OperationResult | None = None
+        # What the sources are beyond their pins; recorded with them.
+        self.load_details: Mapping[str, Any] = {}
         # Set by the record of the last output.
         self.completed: CompletedRun | None = None
 
@@ -175,7 +178,8 @@ class RunRecorder:
             notices = tuple(notice for slice_notices in checked for notice in slice_notices)
             if self._load is None:
                 details = {
-                    "pins": {key: [pin_to_json(pin) for pin in source_pins] for key, source_pins in pins.items()}
+                    "pins": {key: [pin_to_json(pin) for pin in source_pins] for key, source_pins in pins.items()},
+                    **self.load_details,
                 }
                 self._load = OperationResult(LOAD_SEQ, "load", "load", details=details)
                 transaction.outcomes.record_operations(self._keeper.lease, self._load)
@@ -231,7 +235,7 @@ class RunRecorder:
             output = _output_result(planned, commit, registered, staged.duration_ms)
             self._record_commit(transaction, planned, output, staged.fingerprint)
             self._record_counts(transaction, counts)
-            self._record_output(transaction, planned, output)
+            self._record_output(transaction, planned, output, counts)
             pin = transaction.definitions.pin(registered.dataset_id, registered.version) if registered else None
             completed = self._complete(transaction) if is_last else None
         self.completed = completed
@@ -323,15 +327,21 @@ class RunRecorder:
                 rows_picked=count.picked,
                 rows_added=count.added,
                 rows_deleted=count.picked if operations[count.seq].type == "delete" else 0,
+                details=recorded_sums(counts.sums, count.seq),
             )
             for count in counts.operations
         ]
-        if counts.input_rows is not None and self._load is not None:
-            counted.append(replace(self._load, rows_added=counts.input_rows))
+        if self._load is not None and (counts.input_rows is not None or counts.live_rows):
+            rows = self._load.rows_added if counts.input_rows is None else counts.input_rows
+            details = with_loaded(self._prepared.plan, self._load.details, counts)
+            self._load = replace(self._load, rows_added=rows, details=details)
+            counted.append(self._load)
         if counted:
             transaction.outcomes.record_operations(self._keeper.lease, *counted)
 
-    def _record_output(self, transaction: Transaction, planned: PlannedOutput, output: OutputResult) -> None:
+    def _record_output(
+        self, transaction: Transaction, planned: PlannedOutput, output: OutputResult, counts: GroupCounts
+    ) -> None:
         lease = self._keeper.lease
         includes_deleted = planned.step.arguments.include_deleted
         written = OperationResult(
@@ -345,6 +355,7 @@ class RunRecorder:
                 "columns": list(output.columns_written),
                 "place": output.place,
                 **({INCLUDES_DELETED: True} if includes_deleted else {}),
+                **recorded_sums(counts.sums, output.operation_seq),
             },
         )
         transaction.outcomes.record_operations(lease, written)

@@ -26,6 +26,7 @@ from daybook.web.problems import event_text
 from daybook.web.questions import Question
 from daybook.web.served import POLL_SECONDS, WATCHED_RUNS, Served, ServedHere, StoreWatch, reader_of
 from daybook.workspace.history import RunDetails, RunListing
+from daybook.workspace.totals import TotalsOfRun, run_totals
 
 router = api_router()
 
@@ -162,6 +163,17 @@ def run(served: ServedHere, run_id: RunId, if_none_match: IfNoneMatch = None) ->
     """Everything that is known of a run; one that has ended does not change any more."""
     details = served.run(run_id)
     return answered(details) if details.record.is_active else answered_once(details, if_none_match)
+
+
+@router.get("/runs/{run_id}/totals", tags=["runs"])
+@answers(TotalsOfRun)
+def totals(
+    served: ServedHere,
+    run_id: RunId,
+    measure: Annotated[str | None, Query(description="Only this measure.", max_length=300)] = None,
+) -> Response:
+    """Where every amount of a run came from and where it went."""
+    return answered(run_totals(served.workspace, run_id, measure=measure))
 
 
 ComparedRun = Annotated[str, Query(description="A run, or PROJECT@PERIOD.", max_length=300)]

@@ -20,6 +20,7 @@ from daybook.workspace.python_api.arguments import Condition, checked
 from daybook.workspace.python_api.forwarding import forwarded
 from daybook.workspace.python_api.results import Bridge, Diff, Explanation, Run
 from daybook.workspace.spark_session import ProgramSession
+from daybook.workspace.totals import run_totals
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -411,6 +412,7 @@ class Workspace:
     actions = forwarded("actions", history.list_actions)
     log = forwarded("log", show_log)
     verify_log = forwarded("verify_log", verify_log)
+    totals = forwarded("totals", run_totals)
     cancel = forwarded("cancel", history.cancel_run)
     periods = forwarded("periods", history.list_periods)
     show_period = forwarded("show_period", history.show_period)

@@ -1,0 +1,296 @@
+"""The sums of measures that are taken while rows pass by, each by the operation that made the rows.
+
+A row carries the value that a measure had before each update that assigns it. So one look at the rows, later on, sums
+every measure before and after each operation, and what the operation changed or deleted on the rows that it picked.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Literal, TypeAlias, get_args
+
+from daybook.expression import cast_sql, quote_identifier, spark_type
+from daybook.model.measures import is_numeric
+from daybook.model.types import INTEGER, ColumnType, DecimalType, FloatType
+from daybook.plan.conditions import excludes, picks_all
+from daybook.plan.steps import AppendStep, DeleteStep, LoadStep, OutputStep, Plan, RowStep, Schema, UpdateStep
+
+# `before` and `after` are of live rows, `changed` and `deleted` of the rows that an operation picked. `size` is of the
+# absolute values: what the rounding errors of sums of floats go by.
+SumKind: TypeAlias = Literal[
+    "loaded",
+    "source",
+    "before",
+    "changed",
+    "deleted",
+    "after",
+    "added",
+    "written",
+    "left_out",
+    "written_deleted",
+    "size",
+]
+SUM_KINDS: tuple[SumKind, ...] = get_args(SumKind)
+
+Amount: TypeAlias = Decimal | float
+
+_SUM_PREFIX = "__daybook_sum"
+_ROWS_PREFIX = "__daybook_live_rows"
+_BEFORE_PREFIX = "__daybook_before"
+# Holds the sum of ten billion integers of 64 bits.
+_INTEGER_SQL = "DECIMAL(19,0)"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class MeasureSum:
+    """A sum of a measure at an operation, over rows that another operation made."""
+
+    seq: int
+    kind: SumKind
+    column: str
+    maker: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """The measures of a plan with their types, and which of them each update assigns."""
+
+    types: Mapping[str, ColumnType] = field(default_factory=dict)
+    assigned: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, plan: Plan) -> "Measures":
+        types = {column: plan.types[column] for column in plan.measures}
+        assigned = {
+            step.seq: tuple(value.column for value in step.assignments if value.column in types)
+            for step in plan.steps
+            if isinstance(step, UpdateStep)
+        }
+        return cls(types, {seq: columns for seq, columns in assigned.items() if columns})
+
+    @property
+    def hidden(self) -> dict[str, ColumnType]:
+        """The columns in which rows carry what a measure was before an update, with their types."""
+        return {
+            self.before(seq, column): self.types[column] for seq, columns in self.assigned.items() for column in columns
+        }
+
+    def before(self, seq: int, column: str) -> str:
+        return f"{_BEFORE_PREFIX}_{seq}_{self._number(column)}"
+
+    def made(self, values: Mapping[str, str], schema: Schema) -> dict[str, str]:
+        """The carried columns of a row that an operation makes: nothing has changed it yet."""
+        return {
+            self.before(seq, column): self._fitted(values.get(column), schema, column)
+            for seq, columns in self.assigned.items()
+            for column in columns
+        }
+
+    def name(self, key: MeasureSum) -> str:
+        return f"{_SUM_PREFIX}_{key.kind}_{key.seq}_{key.maker}_{self._number(key.column)}"
+
+    def read(self, metrics: Mapping[str, Any]) -> dict[MeasureSum, Amount]:
+        """The sums among what was counted; of no rows it is zero."""
+        sums: dict[MeasureSum, Amount] = {}
+        for name, value in metrics.items():
+            if name.startswith(_SUM_PREFIX):
+                kind, seq, maker, number = name.removeprefix(f"{_SUM_PREFIX}_").rsplit("_", 3)
+                column = list(self.types)[int(number)]
+                key = MeasureSum(int(seq), SUM_KINDS[SUM_KINDS.index(kind)], column, int(maker))
+                sums[key] = zero_of(self.types[column]) if value is None else _amount(value, self.types[column])
+        return sums
+
+    def _number(self, column: str) -> int:
+        return list(self.types).index(column)
+
+    def _fitted(self, sql: str | None, schema: Schema, column: str) -> str:
+        target = self.types[column]
+        if sql is None or column not in schema:
+            return f"CAST(NULL AS {spark_type(target)})"
+        return cast_sql(sql, schema[column], target)
+
+    def value(self, column: str, schema: Schema) -> str | None:
+        """SQL of a measure of a row, NULL as it is; None where the rows have no such column yet."""
+        return (
+            self.summable(column, self._fitted(quote_identifier(column), schema, column)) if column in schema else None
+        )
+
+    def summable(self, column: str, sql: str) -> str:
+        return f"CAST({sql} AS {wide_type_sql(INTEGER)})" if self.types[column] == INTEGER else sql
+
+    def is_float(self, column: str) -> bool:
+        return isinstance(self.types[column], FloatType)
+
+
+def zero_of(column_type: ColumnType) -> Amount:
+    """Nothing, written as the other totals are."""
+    if isinstance(column_type, FloatType):
+        return 0.0
+    return Decimal(0).scaleb(-column_type.scale) if isinstance(column_type, DecimalType) else Decimal(0)
+
+
+def _amount(value: Any, column_type: ColumnType) -> Amount:
+    return float(value) if isinstance(column_type, FloatType) else Decimal(str(value))
+
+
+def column_in_source(measure: str, load: LoadStep, step: AppendStep) -> str | None:
+    """The column that a measure has in the source of an append; None where the rows are given another value."""
+    column = measure if step.aggregations else step.carried.get(measure)
+    return column if column is not None and column in load.types and is_numeric(load.types[column]) else None
+
+
+def live_rows_metric(seq: int) -> str:
+    """How many live rows a source has that an operation loads, 0 being the input."""
+    return f"{_ROWS_PREFIX}_{seq}"
+
+
+def read_live_rows(metrics: Mapping[str, Any]) -> dict[int, int]:
+    prefix = f"{_ROWS_PREFIX}_"
+    return {int(name.removeprefix(prefix)): value or 0 for name, value in metrics.items() if name.startswith(prefix)}
+
+
+@dataclass(frozen=True, slots=True)
+class PassingRows:
+    """Rows that pass a look: the operations that made them, and their columns. `marks` are SQL of each step's mark.
+
+    `is_alone`: no other rows pass.
+    """
+
+    measures: Measures
+    makers: frozenset[int]
+    schema: Schema
+    steps: Sequence[RowStep]
+    marks: Mapping[int, str]
+    is_alone: bool
+
+    def sums(self, *, with_loaded: bool) -> dict[str, str]:
+        """What to sum for the steps, by name and SQL; `with_loaded` also what the input loaded."""
+        sums: dict[str, str] = {}
+        for column in self.measures.types:
+            for maker in sorted(self.makers):
+                is_loaded = with_loaded and maker == 0
+                for key, sql in self._sums_of(column, maker, is_loaded=is_loaded):
+                    sums[self.measures.name(key)] = sql
+        if with_loaded and 0 in self.makers and self.measures.types:
+            sums[live_rows_metric(0)] = self._rows(self._condition(0, self._live_after(-1)))
+        return sums
+
+    def _sums_of(self, column: str, maker: int, *, is_loaded: bool) -> Iterator[tuple[MeasureSum, str]]:
+        steps = [step for step in self.steps if self._concerns(step, column, maker)]
+        if not steps and not is_loaded:
+            return
+        begin = steps[0].seq if steps else max((step.seq for step in self.steps), default=0) + 1
+        start = self._value(column, begin)
+        if start is None and not steps:
+            return
+        kind: SumKind = "loaded" if is_loaded else "before"
+        key = MeasureSum(0 if is_loaded else begin, kind, column, maker)
+        yield key, sum_sql(start, self._condition(maker, self._live_after(begin - 1)))
+        values = [start]
+        for step in steps:
+            before, after = self._value(column, step.seq), self._value(column, step.seq + 1)
+            values.append(after)
+            picked = self._condition(maker, self.marks[step.seq])
+            if isinstance(step, DeleteStep):
+                yield MeasureSum(step.seq, "deleted", column, maker), sum_sql(after, picked)
+            else:
+                difference = f"COALESCE({after}, 0) - COALESCE({before}, 0)"
+                yield MeasureSum(step.seq, "changed", column, maker), sum_sql(difference, picked)
+            live = self._condition(maker, self._live_after(step.seq))
+            yield MeasureSum(step.seq, "after", column, maker), sum_sql(after, live)
+        if self.measures.is_float(column):
+            sizes = " + ".join(f"ABS(COALESCE({value}, 0D))" for value in dict.fromkeys(values) if value is not None)
+            yield MeasureSum(begin, "size", column, maker), sum_sql(sizes or None, self._condition(maker, None))
+
+    def _concerns(self, step: RowStep, column: str, maker: int) -> bool:
+        is_changing = isinstance(step, DeleteStep) or column in self.measures.assigned.get(step.seq, ())
+        return step.seq > maker and is_changing and not excludes(step.selector, maker)
+
+    def _value(self, column: str, seq: int) -> str | None:
+        """What a measure was before the operations from this seq on."""
+        later = (step.seq for step in self.steps if step.seq >= seq)
+        for changing in later:
+            if column in self.measures.assigned.get(changing, ()):
+                carried = quote_identifier(self.measures.before(changing, column))
+                return self.measures.summable(column, carried)
+        return self.measures.value(column, self.schema)
+
+    def _live_after(self, seq: int) -> str:
+        """SQL that is true on rows that no operation up to this one has deleted."""
+        later = [self.marks[step.seq] for step in self.steps if isinstance(step, DeleteStep) and step.seq > seq]
+        return " OR ".join(("NOT `_deleted`", *later))
+
+    def _condition(self, maker: int, condition: str | None) -> str | None:
+        parts = [] if self.is_alone and self.makers == {maker} else [f"`_operation_seq` = {maker}L"]
+        parts += [f"({condition})"] if condition else []
+        return " AND ".join(parts) or None
+
+    @staticmethod
+    def _rows(condition: str | None) -> str:
+        return f"COUNT(IF({condition}, 1, NULL))" if condition else "COUNT(1)"
+
+
+def wide_type_sql(column_type: ColumnType) -> str:
+    """The type in which values are summed: the sum of integers may be none."""
+    return _INTEGER_SQL if column_type == INTEGER else spark_type(column_type)
+
+
+def sum_sql(value: str | None, condition: str | None) -> str:
+    if value is None:
+        return "SUM(0BD)"
+    return f"SUM(IF({condition}, {value}, NULL))" if condition else f"SUM({value})"
+
+
+@dataclass(frozen=True, slots=True)
+class OutputSums:
+    """What to sum of the rows that an output may write; rows of `makers` pass.
+
+    `picked` is SQL of the rows that it selects, `live` of rows that are not deleted, None where that is all of them.
+    """
+
+    measures: Measures
+    step: OutputStep
+    makers: frozenset[int]
+    schema: Schema
+    picked: str | None
+    live: str | None
+
+    @property
+    def selected(self) -> tuple[int, ...]:
+        """The operations of whose rows the output may write some."""
+        return tuple(maker for maker in sorted(self.makers) if not excludes(self.step.selector, maker))
+
+    @property
+    def divided(self) -> tuple[int, ...]:
+        """The operations of whose rows the output may write some and leave out others."""
+        return tuple(maker for maker in self.selected if not picks_all(self.step.selector, maker))
+
+    def written(self, *, of_all: bool = False) -> dict[str, str]:
+        """Of rows that are selected already, or `of_all` rows."""
+        sums = {}
+        selected = [f"COALESCE({self.picked}, FALSE)"] if of_all and self.picked else []
+        for column, maker, value in self._values(self.selected):
+            own = [*selected, *([f"`_operation_seq` = {maker}L"] if of_all or len(self.selected) > 1 else [])]
+            live = [f"({self.live})"] if self.live and self.step.arguments.include_deleted else []
+            sums[self._name("written", column, maker)] = sum_sql(value, " AND ".join((*own, *live)) or None)
+            if live:
+                condition = " AND ".join((*own, f"NOT ({self.live})"))
+                sums[self._name("written_deleted", column, maker)] = sum_sql(value, condition)
+        return sums
+
+    def left_out(self) -> dict[str, str]:
+        """Of all rows, before any are selected."""
+        live = f"({self.live})" if self.live else "TRUE"
+        condition = f"{live} AND NOT COALESCE({self.picked}, FALSE)"
+        return {
+            self._name("left_out", column, maker): sum_sql(value, f"`_operation_seq` = {maker}L AND {condition}")
+            for column, maker, value in self._values(self.divided)
+        }
+
+    def _values(self, makers: Iterable[int]) -> Iterator[tuple[str, int, str]]:
+        for column in self.measures.types:
+            if (value := self.measures.value(column, self.schema)) is not None:
+                yield from ((column, maker, value) for maker in makers)
+
+    def _name(self, kind: SumKind, column: str, maker: int) -> str:
+        return self.measures.name(MeasureSum(self.step.seq, kind, column, maker))

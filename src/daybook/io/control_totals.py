@@ -1,0 +1,319 @@
+"""Control totals: what a sender says was sent, compared with the rows of each location as they are stored.
+
+The rows are summed from the files that the run reads, without Spark: before the time filter, deleted ones included.
+"""
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from daybook.errors import DaybookError, raise_all
+from daybook.expression import quote_identifier
+from daybook.io.column_types import arrow_type
+from daybook.io.data_files import DataFile
+from daybook.io.filesystem import arrow_path, list_files
+from daybook.io.formats.delta.table import find_delta
+from daybook.io.formats.parquet.format import find_parquet
+from daybook.io.landing.area import LandingArea
+from daybook.io.landing.request import find_text_files
+from daybook.io.pins import FilesPin, LandedPin, TablePin
+from daybook.io.read_source import ReadSource
+from daybook.io.registry import format_named
+from daybook.io.staged_sums import sum_of
+from daybook.model.calendar import Period
+from daybook.model.definition import DatasetVersion
+from daybook.model.measures import ControlTotals, is_numeric
+from daybook.resolve.location import Location, Resolution, inline_location
+from daybook.resolve.paths import render_template
+
+_TOTAL_PREFIX = "total_"
+_ROWS = "rows"
+
+
+@dataclass(frozen=True, slots=True)
+class ControlFigures:
+    """What a control says; `name` is what messages call it."""
+
+    name: str
+    rows: int | None
+    totals: Mapping[str, Decimal]
+
+
+@dataclass
+class StoredFigures:
+    """The number of rows of a location, and the sums of some columns."""
+
+    totals: dict[str, Decimal | float]
+    rows: int = 0
+
+    @classmethod
+    def of(cls, columns: Iterable[str]) -> "StoredFigures":
+        return cls(dict.fromkeys(columns, Decimal(0)))
+
+    def add(self, rows: int, columns: Mapping[str, pa.ChunkedArray]) -> None:
+        self.rows += rows
+        for column in self.totals:
+            amount = sum_of(columns[column])
+            self.totals[column] = amount + type(amount)(self.totals[column])  # type: ignore[operator]
+
+
+@dataclass(frozen=True, slots=True)
+class ControlledSource:
+    """A source that is what its control says: the figures of all its locations, and the control files."""
+
+    rows: int
+    control_rows: int | None
+    control_totals: Mapping[str, Decimal]
+    pins: tuple[FilesPin, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Where the rows of a controlled source are."""
+
+    resolution: Resolution
+    version: DatasetVersion
+    source: ReadSource
+    area: LandingArea
+
+    def figures(self, location: Location, columns: Sequence[str], control: str) -> StoredFigures:
+        """Of all rows of a location."""
+        figures = StoredFigures.of(columns)
+        if location.format == "delta":
+            pin = self._pin(location, TablePin)
+            table = find_delta(location, self.version, None, pin)
+            stored = {binding.name: binding.stored for binding in table.bindings.declared}
+            self._add_files(figures, table.files, stored)
+        elif location.format == "parquet":
+            folder = find_parquet(location, self.version, None, None)
+            stored = {binding.name: binding.stored for binding in folder.bindings}
+            self._add_files(figures, folder.files, stored)
+        elif not format_named(location.format).is_landed:
+            self._add_by_spark(figures, location, control)
+        elif len(self._landed_locations()) == 1:
+            self._add_landing(figures)
+        elif location.uri is not None:
+            for file in find_text_files(location, None):
+                for batch in format_named(location.format).file_rows(file, self.version).batches():
+                    figures.add(batch.rows, {column: pa.chunked_array([batch.columns[column]]) for column in columns})
+        else:
+            raise _incomparable(location, control, "several tables of databases are read together")
+        return figures
+
+    def _pin(self, location: Location, kind: type[TablePin]) -> TablePin | None:
+        return next((pin for pin in self.source.pins if isinstance(pin, kind) and pin.uri == location.uri), None)
+
+    def _landed_locations(self) -> list[Location]:
+        return [location for location in self.resolution.locations if format_named(location.format).is_landed]
+
+    def _add_landing(self, figures: StoredFigures) -> None:
+        pin = next(pin for pin in self.source.pins if isinstance(pin, LandedPin))
+        landed = self.area.find(pin.folder)
+        if landed is None:
+            raise DaybookError("IO_009", location=", ".join(pin.uris), reason="its landing has been removed or changed")
+        files = [DataFile(self.area.absolute(file.path)) for file in landed.files]
+        self._add_files(figures, files, {column: column for column in figures.totals})
+
+    def _add_files(self, figures: StoredFigures, files: Iterable[DataFile], stored: Mapping[str, str]) -> None:
+        types = {column.name: arrow_type(column.type) for column in self.version.dataset.main_table.columns}
+        wanted = {column: stored[column] for column in figures.totals}
+        for file in files:
+            for part in _column_batches(file, wanted, types):
+                figures.add(part.rows, part.columns)
+
+    def _add_by_spark(self, figures: StoredFigures, location: Location, control: str) -> None:
+        """Tables that only Spark reads are summed by a query of their own."""
+        from pyspark.sql import functions as F
+
+        if len(self.resolution.locations) > 1:
+            raise _incomparable(location, control, "several tables are read together")
+        sums = [F.expr(f"SUM({quote_identifier(column)}) AS {quote_identifier(column)}") for column in figures.totals]
+        row = self.source.frame.rows.plain.agg(F.expr("COUNT(1) AS `__daybook_rows`"), *sums).first()
+        assert row is not None
+        values = row.asDict()
+        figures.rows = values.pop("__daybook_rows")
+        figures.totals.update({column: value or Decimal(0) for column, value in values.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    rows: int
+    columns: Mapping[str, pa.ChunkedArray]
+
+
+def _column_batches(file: DataFile, stored: Mapping[str, str], types: Mapping[str, pa.DataType]) -> Iterator[_Part]:
+    """Some columns of a file by the name they get; `stored` has the names they have there."""
+    place = arrow_path(file.path)
+    with place.system.open_input_file(place.path) as stream:
+        parquet = pq.ParquetFile(stream)
+        present = {column: name for column, name in stored.items() if name in parquet.schema_arrow.names}
+        absent = {column: name for column, name in stored.items() if column not in present}
+        if not present:
+            rows = parquet.metadata.num_rows
+            yield _Part(rows, {column: _constant(file, name, rows, types[column]) for column, name in absent.items()})
+            return
+        for batch in parquet.iter_batches(1 << 20, columns=[*present.values()]):
+            rows = batch.num_rows
+            columns = {column: pa.chunked_array([batch.column(name)]) for column, name in present.items()}
+            columns |= {column: _constant(file, name, rows, types[column]) for column, name in absent.items()}
+            yield _Part(rows, columns)
+
+
+def _constant(file: DataFile, stored: str, rows: int, type_: pa.DataType) -> pa.ChunkedArray:
+    """A column that is in the name of a folder, or missing."""
+    value = pa.scalar(file.partitions.get(stored), pa.string()).cast(type_)
+    return pa.chunked_array([pa.repeat(value, rows)])
+
+
+def _incomparable(location: Location, control: str, reason: str) -> DaybookError:
+    return DaybookError("TOTALS_013", location=location.label, control=control, reason=reason)
+
+
+def check_control(
+    resolution: Resolution,
+    version: DatasetVersion,
+    source: ReadSource,
+    area: LandingArea,
+    period: Period,
+    root: Path,
+) -> ControlledSource | None:
+    """The control totals of a source, where its dataset names some; all that differs is raised."""
+    control = version.dataset.control
+    if control is None:
+        return None
+    reader = _Reader(resolution, version, source, area)
+    errors: list[DaybookError] = []
+    rows, control_rows = 0, 0
+    has_rows = True
+    control_totals: dict[str, Decimal] = {}
+    pins: dict[str, FilesPin] = {}
+    for location in resolution.locations:
+        try:
+            said, pin = _control_of(control, version, location, location.period or period, root)
+        except DaybookError as error:
+            errors.append(error)
+            continue
+        stored = reader.figures(location, tuple(said.totals), said.name)
+        errors += _differences(location, said, stored, control.tolerance)
+        if pin is not None:
+            pins[pin.uri] = pin
+        rows += stored.rows
+        control_rows, has_rows = control_rows + (said.rows or 0), has_rows and said.rows is not None
+        for column, total in said.totals.items():
+            control_totals[column] = control_totals.get(column, Decimal(0)) + total
+    raise_all(errors)
+    return ControlledSource(rows, control_rows if has_rows else None, control_totals, tuple(pins.values()))
+
+
+def control_places(
+    control: ControlTotals, version: DatasetVersion, locations: Iterable[Location], period: Period, root: Path
+) -> tuple[str, ...]:
+    """The control files of locations."""
+    if control.path is None:
+        return ()
+    places = (_control_place(control.path, version, location.period or period, root) for location in locations)
+    return tuple(dict.fromkeys(places))
+
+
+def _control_place(path: str, version: DatasetVersion, period: Period, root: Path) -> str:
+    rendered = render_template(path, period, version.dataset.main_table.name)
+    return inline_location(rendered, "csv", {}, root).file_uri
+
+
+def _control_of(
+    control: ControlTotals, version: DatasetVersion, location: Location, period: Period, root: Path
+) -> tuple[ControlFigures, FilesPin | None]:
+    if control.path is None:
+        return ControlFigures(f"the dataset {version.dataset.id}", control.rows, control.totals), None
+    place = _control_place(control.path, version, period, root)
+    files = list_files(place)
+    if len(files) != 1 or files[0].path.rstrip("/") != place.rstrip("/"):
+        raise DaybookError("TOTALS_011", location=location.label, control=place)
+    numeric = {column.name for column in version.dataset.main_table.columns if is_numeric(column.type)}
+    return read_control_file(place, numeric), FilesPin(place, files)
+
+
+def read_control_file(place: str, numeric: Iterable[str]) -> ControlFigures:
+    """A CSV file with one row; TOTALS_012 for anything else."""
+    at = arrow_path(place)
+    with at.system.open_input_stream(at.path) as stream:
+        content = stream.read()
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DaybookError("TOTALS_012", control=place, reason="it is not UTF-8") from error
+    delimiter = ";" if ";" in text.partition("\n")[0] else ","
+    lines = [line for line in csv.reader(io.StringIO(text), delimiter=delimiter) if any(map(str.strip, line))]
+    raise_all(DaybookError("TOTALS_012", control=place, reason=reason) for reason in _malformed(lines))
+    values = dict(zip(map(str.strip, lines[0]), map(str.strip, lines[1]), strict=True))
+    totals: dict[str, Decimal] = {}
+    columns = frozenset(numeric)
+    for name, value in values.items():
+        column = name.removeprefix(_TOTAL_PREFIX)
+        if name != _ROWS and (column == name or column not in columns):
+            reason = f"{name} is neither rows nor total_<column> of a numeric column"
+            raise DaybookError("TOTALS_012", control=place, reason=reason)
+        number = _number(value)
+        if number is None or (name == _ROWS and (number < 0 or number != number.to_integral_value())):
+            raise DaybookError("TOTALS_012", control=place, reason=f"{name} is {value or 'empty'}")
+        totals[name] = number
+    rows = totals.pop(_ROWS, None)
+    by_column = {name.removeprefix(_TOTAL_PREFIX): total for name, total in totals.items()}
+    return ControlFigures(place, None if rows is None else int(rows), by_column)
+
+
+def _malformed(lines: Sequence[Sequence[str]]) -> Iterator[str]:
+    if len(lines) != 2:
+        yield f"it has {max(0, len(lines) - 1)} rows below its header"
+    elif len(lines[0]) != len(lines[1]):
+        yield "its row has another number of fields than its header"
+    elif len({*map(str.strip, lines[0])}) != len(lines[0]):
+        yield "a column is there twice"
+
+
+def _number(text: str) -> Decimal | None:
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None
+
+
+# Sums of floats are compared to so many digits.
+_FLOAT_TOLERANCE = 1e-12
+
+
+def _differences(
+    location: Location, said: ControlFigures, stored: StoredFigures, tolerance: Decimal
+) -> Iterator[DaybookError]:
+    if said.rows is not None and said.rows != stored.rows:
+        yield DaybookError(
+            "TOTALS_010",
+            location=location.label,
+            what="the number of rows is",
+            actual=stored.rows,
+            expected=said.rows,
+            control=said.name,
+        )
+    for column, expected in said.totals.items():
+        actual = stored.totals[column]
+        if isinstance(actual, float):
+            allowed = max(float(tolerance), _FLOAT_TOLERANCE * abs(float(expected)))
+            is_same = abs(actual - float(expected)) <= allowed
+        else:
+            is_same = abs(actual - expected) <= tolerance
+        if not is_same:
+            yield DaybookError(
+                "TOTALS_010",
+                location=location.label,
+                what=f"the total of {column} is",
+                actual=actual,
+                expected=expected,
+                control=said.name,
+            )
