@@ -1,5 +1,6 @@
 """Totals of runs, worked out by hand: where every amount came from and where it went."""
 
+import sqlite3
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -406,3 +407,18 @@ def test_delta_and_parquet_are_compared_without_a_job(folder: Folder) -> None:
         folder.run()
         (source,) = totals(folder).sources
         assert source.rows.read == 3
+
+
+def test_tables_of_a_database_that_are_read_together_cannot_be_told_apart(folder: Folder) -> None:
+    with sqlite3.connect(folder.root / "erp.db") as database:
+        for table in ("orders_2025_12", "orders_2026_01"):
+            database.execute(f"CREATE TABLE {table} (order_id TEXT, region TEXT, amount DECIMAL(18,2), _period TEXT)")
+    folder.datasource("erp", "sqlite", path="erp.db")
+    location = {"datasource_id": "erp", "table": "orders_{{YYYY}}_{{MM}}"}
+    table = {"name": "orders", "columns": COLUMNS, "location": location, "temporal_mode": "period"}
+    folder.define("dataset", {"id": "orders", "control": PATH, "main_table": table})
+    folder.define("dataset", {"id": "recent", "view": {"of": "orders", "window": {"last": 2}}})
+    for period in ("2025-12", "2026-01"):
+        say(folder, "rows\n0\n", period)
+    folder.project(to_table(), input_="recent")
+    assert failed(folder) == ["TOTALS_013"]
