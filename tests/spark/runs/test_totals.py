@@ -415,8 +415,8 @@ def test_tables_of_a_database_that_are_read_together_cannot_be_told_apart(folder
             database.execute(f"CREATE TABLE {table} (order_id TEXT, region TEXT, amount DECIMAL(18,2), _period TEXT)")
     folder.datasource("erp", "sqlite", path="erp.db")
     location = {"datasource_id": "erp", "table": "orders_{{YYYY}}_{{MM}}"}
-    table = {"name": "orders", "columns": COLUMNS, "location": location, "temporal_mode": "period"}
-    folder.define("dataset", {"id": "orders", "control": PATH, "main_table": table})
+    main_table = {"name": "orders", "columns": COLUMNS, "location": location, "temporal_mode": "period"}
+    folder.define("dataset", {"id": "orders", "control": PATH, "main_table": main_table})
     folder.define("dataset", {"id": "recent", "view": {"of": "orders", "window": {"last": 2}}})
     for period in ("2025-12", "2026-01"):
         say(folder, "rows\n0\n", period)
