@@ -35,6 +35,7 @@ _TITLES = {
     "RECOMPUTE": "The second engine",
     "LOG": "The log",
     "TOTALS": "Measures and control totals",
+    "PROOF": "Certificates and proofs",
 }
 
 

@@ -13,6 +13,7 @@ import typer
 import typer.main
 
 from daybook.cli import (
+    certificates,
     close,
     compare,
     definitions,
@@ -269,6 +270,27 @@ add_command(
 add_command(app, "deactivate", run.deactivate, "daybook deactivate close")
 add_command(app, "log", log.log, "daybook log", "daybook log --verify --head 9f86d081884c7d65...")
 app.add_typer(periods.app, name="periods")
+add_command(
+    app,
+    "seal",
+    certificates.seal,
+    "daybook seal 2026-01 --key file:///safe/controlling.key -o close-2026-01.json",
+    "daybook seal 2026-01 --key env://SEAL_KEY --timestamp https://tsa.example/tsr -o close-2026-01.json",
+)
+add_command(
+    app,
+    "verify",
+    certificates.verify,
+    "daybook verify close-2026-01.json --key controlling.pub",
+    "daybook verify close-2026-*.json --workspace . --data --recompute",
+)
+add_command(
+    app,
+    "prove",
+    certificates.prove,
+    "daybook prove close-2026-01.json warehouse.totals account=4711 -o proof.json",
+)
+app.add_typer(certificates.keys_app, name="keys")
 app.add_typer(maintenance.slices_app, name="slices")
 app.add_typer(maintenance.app, name="engine")
 add_command(app, "functions", definitions.functions, "daybook functions", "daybook functions EOMONTH")

@@ -70,8 +70,8 @@ def parse_span(text: str, calendars: Iterable[PeriodCalendar]) -> PeriodSpan:
     """`2026-01` or `2026-01..2026-03` as days; an identifier counts in the first calendar that knows it."""
     all_calendars = (GREGORIAN, *calendars)
     first_text, dots, last_text = text.partition("..")
-    first = _find_period(first_text, all_calendars)
-    last = _find_period(last_text, all_calendars) if dots else first
+    first = find_period(first_text, all_calendars)
+    last = find_period(last_text, all_calendars) if dots else first
     if last.end_date < first.start_date:
         raise DaybookError(
             "RESOLVE_002",
@@ -82,7 +82,8 @@ def parse_span(text: str, calendars: Iterable[PeriodCalendar]) -> PeriodSpan:
     return PeriodSpan(first.start_date, last.end_date, first.level)
 
 
-def _find_period(identifier: str, calendars: Iterable[PeriodCalendar]) -> Period:
+def find_period(identifier: str, calendars: Iterable[PeriodCalendar]) -> Period:
+    """The period in the first calendar that knows it."""
     for calendar in calendars:
         if (period := calendar.find(identifier)) is not None:
             return period

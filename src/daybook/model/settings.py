@@ -177,3 +177,7 @@ class WorkspaceSettings(Declaration):
     lineage: LineageSettings = Field(
         default=LineageSettings(), description="Where events about what runs read and write are sent."
     )
+    signers: dict[NonEmptyText, NonEmptyText] = Field(
+        default_factory=dict,
+        description="Who may seal periods: the files of public keys by name, relative to the workspace.",
+    )

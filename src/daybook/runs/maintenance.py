@@ -338,6 +338,7 @@ def collect_garbage(
         held, released = (tuple(_locate(each, definitions, environment)) for each in (registered, versions))
         read = transaction.retention.inputs_read()
         tables = transaction.retention.versioned_tables()
+        sealed = transaction.seals.held_versions()
         known = frozenset(transaction.retention.run_tokens())
         if not is_dry_run:
             transaction.retention.mark_expired(versions, now=now)
@@ -363,6 +364,7 @@ def collect_garbage(
     for format_, table in tables:
         keep = {each.pin.version.token for each in registered if is_same(each.pin.uri, table)}
         keep |= {pin.version.token for pin in kept if isinstance(pin, TablePin) and is_same(pin.uri, table)}
+        keep |= {version.token for version, place in sealed if is_same(place, table)}
         before = int(oldest_staging.timestamp() * 1_000_000_000)
         request = VacuumRequest(table, keep, retention.versions, before, is_dry_run, holders, environment.storage)
         files += format_named(format_).vacuum(request)

@@ -151,10 +151,10 @@ def _written_rows(stored: StoredRows, columns: Sequence[str]) -> list[Row]:
 
 def _with_keys(rows: Sequence[Row], columns: Sequence[str], keys: Mapping[str, str | None]) -> list[Row]:
     positions = {columns.index(name): text for name, text in keys.items() if name in columns}
-    return [row for row in rows if all(_is_value(row[position], text) for position, text in positions.items())]
+    return [row for row in rows if all(has_text(row[position], text) for position, text in positions.items())]
 
 
-def _is_value(value: Value, text: str | None) -> bool:
+def has_text(value: Value, text: str | None) -> bool:
     """Whether a text stands for a value; zeros at the end of a number do not matter."""
     if value is None or text is None:
         return value is None and text is None

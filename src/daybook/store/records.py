@@ -188,6 +188,23 @@ class StatusChange:
 
 
 @dataclass(frozen=True, slots=True)
+class Seal:
+    """The certificate of a period, known by the SHA-256 of its payload; `certificate` is the text of the file."""
+
+    payload: str
+    calendar_id: str
+    identifier: str
+    level: str
+    start_date: datetime.date
+    end_date: datetime.date
+    sealed_at: datetime.datetime
+    sealed_by: str
+    key_id: str
+    certificate: str
+    runs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Action:
     """An action of a user on the page: `name` is the action, `subject` its object."""
 

@@ -35,6 +35,7 @@ from daybook.store.database.outcomes import Actions, CloseQueries, Outcomes, Ret
 from daybook.store.database.periods import PeriodStatuses, Slices
 from daybook.store.database.projects import Projects
 from daybook.store.database.runs import Runs
+from daybook.store.database.seals import Seals
 from daybook.store.database.tables import LOG_HEAD, METADATA, SCHEMA, WORKSPACE_IDENTITY, WORKSPACE_ROOT
 from daybook.store.database.workspace_root import WorkspaceRoot, keep_relative
 from daybook.store.process import current_user
@@ -88,11 +89,14 @@ class WorkspaceIdentity:
 
 # Codes by which a rule of the store refuses an act; other errors are mistakes in what was asked.
 REFUSALS = frozenset(
-    ("RUN_002", "STORE_016", "STORE_017", "STORE_018", "STORE_019", "STORE_020", "STORE_021", "STORE_031")
+    (
+        *("RUN_002", "STORE_016", "STORE_017", "STORE_018", "STORE_019", "STORE_020", "STORE_021", "STORE_031"),
+        *("PROOF_004", "PROOF_005"),
+    )
 )
 
 LATEST_SCHEMA = SCHEMA
-KNOWN_SCHEMAS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008")
+KNOWN_SCHEMAS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009")
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
@@ -138,6 +142,7 @@ class Transaction:
         self.close = CloseQueries(connection)
         self.actions = Actions(connection)
         self.identity = WorkspaceIdentity(connection)
+        self.seals = Seals(connection)
 
     def stored_definitions(self, *, with_sandbox: bool = False) -> Definitions:
         """The definitions as they are now; what drafts registered in the sandbox only `with_sandbox`."""

@@ -5,6 +5,7 @@ from daybook.errors.codes import (
     definitions,
     expression,
     operations,
+    proof,
     recompute,
     resolve,
     runs,
@@ -31,6 +32,7 @@ FAMILIES: tuple[dict[str, Code], ...] = (
     runs.ENGINE_CODES,
     recompute.RECOMPUTE_CODES,
     totals.TOTALS_CODES,
+    proof.PROOF_CODES,
     web.WEB_CODES,
     approvals.LOG_CODES,
 )

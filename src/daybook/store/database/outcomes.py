@@ -23,6 +23,7 @@ from daybook.store.database.tables import (
     RUN,
     RUN_OPERATION,
     RUN_SNAPSHOT,
+    SEALED_RUN,
     SLICE,
     to_record,
     to_row,
@@ -303,13 +304,14 @@ class RetentionQueries:
         self._connection = connection
 
     def expired_runs(self, before: datetime.datetime) -> tuple[RunRecord, ...]:
-        """Runs that ended before a time and wrote no slice that is still in place."""
+        """Runs that ended before a time, are not sealed, and wrote no slice that is still in place."""
         query = (
             select(RUN)
             .where(
                 RUN.c.status.not_in(ACTIVE_STATUSES),
                 RUN.c.finished_at < before,
                 ~exists(select(SLICE.c.run_id).where(SLICE.c.run_id == RUN.c.id)),
+                ~exists(select(SEALED_RUN.c.run_id).where(SEALED_RUN.c.run_id == RUN.c.id)),
             )
             .order_by(RUN.c.created_at)
         )
@@ -325,7 +327,7 @@ class RetentionQueries:
             self._connection.execute(delete(RUN).where(RUN.c.id == run_id, RUN.c.status.not_in(ACTIVE_STATUSES)))
 
     def expired_versions(self, keep: int) -> tuple[RegisteredVersion, ...]:
-        """Pinned data of registered versions beyond the newest `keep` that no project is pinned to."""
+        """Pinned data of registered versions beyond the newest `keep` that neither a project nor a seal needs."""
         newer = DEFINITION_VERSION.alias("newer")
         version = DEFINITION_VERSION
         query = (
@@ -333,6 +335,7 @@ class RetentionQueries:
             .where(
                 version.c.kind == "dataset",
                 version.c.pin_uri.is_not(None),
+                ~exists(select(SEALED_RUN.c.run_id).where(SEALED_RUN.c.run_id == version.c.run_id)),
                 ~exists(
                     select(EXPIRED_DATA.c.version).where(
                         EXPIRED_DATA.c.dataset_id == version.c.id, EXPIRED_DATA.c.version == version.c.version

@@ -119,7 +119,7 @@ def to_row(table: Table, record: Any, **more: Any) -> dict[str, Any]:
 
 
 # The migration that gives these tables.
-SCHEMA = "0008"
+SCHEMA = "0009"
 METADATA = MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -418,4 +418,34 @@ LOG_HEAD = Table(
     METADATA,
     Column("number", BigInteger, nullable=False),
     Column("digest", String(64), nullable=False),
+)
+
+# Rows here are permanent: a certificate is known by the SHA-256 of its payload.
+SEAL = Table(
+    "seal",
+    METADATA,
+    Column("payload", String(64), nullable=False),
+    Column("calendar_id", String(128), nullable=False),
+    Column("identifier", String(128), nullable=False),
+    Column("level", Text, nullable=False),
+    Column("start_date", Date, nullable=False),
+    Column("end_date", Date, nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("sealed_at", UtcTimestamp, nullable=False),
+    Column("sealed_by", Text, nullable=False),
+    Column("key_id", String(64), nullable=False),
+    Column("certificate", Text, nullable=False),
+    PrimaryKeyConstraint("payload"),
+    Index("uq_seal_period", "calendar_id", "identifier", "number", unique=True),
+)
+
+# The runs of a sealed period are kept, with what they read and wrote.
+SEALED_RUN = Table(
+    "sealed_run",
+    METADATA,
+    Column("payload", String(64), nullable=False),
+    Column("run_id", String(64), nullable=False),
+    PrimaryKeyConstraint("payload", "run_id"),
+    ForeignKeyConstraint(["payload"], ["seal.payload"]),
+    ForeignKeyConstraint(["run_id"], ["run.id"]),
 )

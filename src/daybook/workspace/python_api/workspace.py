@@ -12,6 +12,7 @@ from daybook.errors import Code, DaybookError
 from daybook.model.project import Project
 from daybook.model.types import value_text
 from daybook.workspace import history
+from daybook.workspace.certificates import list_seals, prove_row, seal_period
 from daybook.workspace.close import close_graph, close_status
 from daybook.workspace.lifecycle import activate_project, apply_changes, deactivate_project, plan_changes
 from daybook.workspace.log import show_log, verify_log
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from daybook.graph.build import BuildPlan, BuildResult
     from daybook.model.types import Value
+    from daybook.proof.verification import Verification
     from daybook.runs.attempt.request import RunRequest
     from daybook.runs.explain.levels import NumberExplanation
     from daybook.runs.lifecycle.activation import Activation
@@ -419,6 +421,33 @@ class Workspace:
     close_period = forwarded("close_period", history.close_period)
     lock_period = forwarded("lock_period", history.lock_period)
     reopen_period = forwarded("reopen_period", history.reopen_period)
+    seal = forwarded("seal", seal_period)
+    seals = forwarded("seals", list_seals)
+    prove = forwarded("prove", prove_row)
+
+    @checked
+    def verify(
+        self,
+        *files: str | Path,
+        key: str | Path | None = None,
+        period: str | None = None,
+        data: bool = False,
+        recompute: bool = False,
+    ) -> "tuple[Verification, ...]":
+        """Verify certificates and proofs by a public key, or by the signers of this workspace; needs no Spark.
+
+        `data` compares the stored rows with what was sealed, `recompute` computes every run again from its sources.
+        """
+        from daybook.workspace.certificates import VerifyRequest, verify_certificates
+
+        request = VerifyRequest(
+            files=tuple(map(Path, files)),
+            key=None if key is None else Path(key),
+            period=period,
+            data=data,
+            recompute=recompute,
+        )
+        return verify_certificates(request, named=self._opened)
 
     @checked
     def slices(self, table: str | None = None) -> "tuple[SliceEntry, ...]":

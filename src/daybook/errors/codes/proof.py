@@ -1,0 +1,110 @@
+"""Codes of keys, certificates and proofs."""
+
+from daybook.errors.codes.entry import Code, code_family
+
+PROOF_CODES: dict[str, Code] = code_family(
+    Code(
+        "PROOF_001",
+        "{file} is no certificate and no proof: {reason}",
+        "`daybook verify` reads the files that `daybook seal` and `daybook prove` write. A file that is cut off, too "
+        "large or of another kind is refused before anything in it counts.",
+        hint="get the file again from whoever sealed the period",
+    ),
+    Code(
+        "PROOF_002",
+        "{file} holds no {kind} key: {reason}",
+        "Certificates are signed with Ed25519. A private key is PKCS#8 in PEM without a password, a public key PEM.",
+        hint="`daybook keys new NAME --out FOLDER` writes both",
+    ),
+    Code(
+        "PROOF_003",
+        "{file} exists already",
+        "Keys and certificates are never overwritten: what was signed or handed out could not be verified any more.",
+        hint="use another name or another folder",
+    ),
+    Code(
+        "PROOF_004",
+        "{period} cannot be sealed: {nodes} {verb} not locked",
+        "A certificate is about numbers that do not change any more.",
+        hint="`daybook periods lock {period}`",
+    ),
+    Code(
+        "PROOF_005",
+        "{period} cannot be sealed: {problems}",
+        "Every project has to be fresh for the period: completed, with the data and definitions that a run would use "
+        "now. A locked node that is out of date is sealed only with `--accept-stale`, which the certificate says.",
+        hint="`daybook build --period {period}`; for a locked node `--accept-stale NODE --reason TEXT`",
+    ),
+    Code(
+        "PROOF_006",
+        "--accept-stale {node}: {reason}",
+        "What is accepted is written into the certificate with its reason, so it has to be a node that is out of date.",
+        hint="NODE is PROJECT or PROJECT@PERIOD, as `daybook status` shows them",
+    ),
+    Code(
+        "PROOF_007",
+        "Nothing can be sealed for {period}: {reason}",
+        "A period is sealed as `daybook build --period` takes it: every active project, for its periods inside it.",
+        hint="`daybook status --period {period}` shows what there is",
+    ),
+    Code(
+        "PROOF_008",
+        "{output} has {found:,} rows, and its run wrote {written:,}",
+        "Something else has changed the table since. A certificate would say what no run computed.",
+        hint="`daybook build` computes the output again, once the period is open",
+    ),
+    Code(
+        "PROOF_009",
+        "No time stamp from {url}: {reason}",
+        "A time stamp of RFC 3161 confirms when the signature was there. Without an answer nothing is sealed.",
+        hint="try again, use another authority, or seal without `--timestamp`",
+    ),
+    Code(
+        "PROOF_010",
+        "{file} holds no certificate of a time stamping authority: {reason}",
+        "`--authority` names the certificates, in PEM, of the authorities whose time stamps are trusted.",
+    ),
+    Code(
+        "PROOF_011",
+        "The certificate has no output {output} with a digest of rows",
+        "An output is named as `daybook verify` lists it, or by the part after the colon.",
+    ),
+    Code(
+        "PROOF_012",
+        "In {output} {count} these values",
+        "A proof is about one row. Rows that are equal in every column count as one.",
+        hint="give the values of a key, as COLUMN=VALUE",
+    ),
+    Code(
+        "PROOF_013",
+        "The rows of {output} are not those that were sealed",
+        "A proof leads from a row to the digest in the certificate. From other rows there is no way to it.",
+        hint="`daybook verify --data` shows which outputs differ",
+    ),
+    Code(
+        "PROOF_014",
+        "The certificate of {period} would have {size:,} bytes, and `daybook verify` reads at most {limit:,}",
+        "A certificate holds the whole snapshot of every run.",
+        hint="seal shorter periods",
+    ),
+    Code(
+        "PROOF_015",
+        "{period} changed while it was sealed: {reason}",
+        "The numbers are read before they are signed. Somebody has run a project, reopened the period or sealed it "
+        "meanwhile.",
+        hint="seal it again",
+    ),
+    Code(
+        "PROOF_016",
+        "{name} cannot be the name of a key",
+        "The name is that of two files. It has letters, digits, dots, hyphens and underscores, and begins with a "
+        "letter or a digit.",
+        hint="for example the role that signs: controlling",
+    ),
+    Code(
+        "PROOF_017",
+        "There is no certificate {digest} in the store",
+        "A certificate is named by the SHA-256 of its payload.",
+        hint="the page of the period, and `/api/v1/seals`, list them",
+    ),
+)

@@ -1,0 +1,243 @@
+"""The certificate of a closed period: an in-toto Statement about outputs, with the digests of their rows."""
+
+import datetime
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from daybook.model.definition import TableVersion
+from daybook.model.types import parse_type
+from daybook.proof.envelope import SignedPayload, malformed, parse_json, read_envelope
+from daybook.proof.row_encoding import DIGEST_NAME, MOST_LEVELS, DigestedColumn, RowsDigest, levels_for
+
+STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
+PREDICATE_TYPE = "urn:daybook:close:v1"
+# The digest of the bytes of an output that is one file.
+FILE_DIGEST = "sha256"
+
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One output: `rows` is the digest of its rows, `file` that of its bytes where it is one file."""
+
+    name: str
+    rows: RowsDigest | None = None
+    file: str | None = None
+
+    @property
+    def digest(self) -> str:
+        """The digest that says most, with its name."""
+        return f"{DIGEST_NAME}:{self.rows.digest}" if self.rows is not None else f"{FILE_DIGEST}:{self.file}"
+
+
+@dataclass(frozen=True, slots=True)
+class SealedOutput:
+    """An output of a run: which subject it is, and what the run committed."""
+
+    subject: str
+    operation_seq: int
+    rows: int
+    table_version: TableVersion | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SealedCheck:
+    """A check that held for all rows it picked."""
+
+    operation_id: str
+    name: str
+    condition: str
+    rows: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SealedRun:
+    """A completed run: its whole snapshot, the data it read by load, and what each operation did."""
+
+    project: str
+    period: str
+    run: str
+    completed_at: datetime.datetime | None
+    snapshot: Mapping[str, Any]
+    pins: Mapping[str, tuple[Mapping[str, Any], ...]]
+    operations: tuple[Mapping[str, Any], ...]
+    checks: tuple[SealedCheck, ...]
+    outputs: tuple[SealedOutput, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedStale:
+    """A node that was sealed though it is out of date, why it is, and why that was accepted."""
+
+    node: str
+    reasons: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SealedWorkspace:
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SealedPeriod:
+    calendar: str
+    level: str
+    identifier: str
+    start: datetime.date
+    end: datetime.date
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateLink:
+    """Another certificate, by the SHA-256 of its payload."""
+
+    period: str
+    payload: Sha256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloseStatement:
+    """The predicate: what was closed, by what, and which certificates came before.
+
+    `previous` is the certificate of the period before, None for `previous_reason`; `replaces` is the certificate of
+    the same period before it was reopened.
+    """
+
+    workspace: SealedWorkspace
+    period: SealedPeriod
+    sealed_at: datetime.datetime
+    sealed_by: str
+    runs: tuple[SealedRun, ...]
+    not_covered: tuple[str, ...]
+    accepted_stale: tuple[AcceptedStale, ...]
+    versions: Mapping[str, str]
+    previous: CertificateLink | None
+    previous_reason: str | None = None
+    replaces: CertificateLink | None = None
+    # The head of the log, and who approved the seal.
+    log_head: Sha256 | None = None
+    approvals: tuple[Mapping[str, Any], ...] = ()
+    control_totals: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What a file says; `signed` is what vouches for it, if a trusted key signed it."""
+
+    signed: SignedPayload
+    subjects: tuple[Subject, ...]
+    close: CloseStatement
+
+    @property
+    def digest(self) -> str:
+        return self.signed.digest
+
+    @property
+    def period(self) -> str:
+        return self.close.period.identifier
+
+    def subject(self, name: str) -> Subject:
+        return next(subject for subject in self.subjects if subject.name == name)
+
+
+@cache
+def _predicate() -> TypeAdapter[CloseStatement]:
+    return TypeAdapter(CloseStatement)
+
+
+def statement_payload(subjects: tuple[Subject, ...], close: CloseStatement) -> bytes:
+    """The same bytes for the same statement."""
+    statement = {
+        "_type": STATEMENT_TYPE,
+        "subject": [_subject_json(subject) for subject in subjects],
+        "predicateType": PREDICATE_TYPE,
+        "predicate": _predicate().dump_python(close, mode="json"),
+    }
+    return json.dumps(statement, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
+
+
+def _subject_json(subject: Subject) -> dict[str, Any]:
+    digest = {} if subject.rows is None else {DIGEST_NAME: subject.rows.digest}
+    if subject.file is not None:
+        digest[FILE_DIGEST] = subject.file
+    annotations = {} if subject.rows is None else {"annotations": subject.rows.annotations()}
+    return {"name": subject.name, "digest": digest, **annotations}
+
+
+def read_certificate(document: Any, path: Path) -> Certificate:
+    """PROOF_001 for what is no certificate of a close; whether it may be trusted is another question."""
+    signed = read_envelope(document, path)
+    match parse_json(signed.payload, path):
+        case {"_type": statement_type, "predicateType": kind, "subject": list(subjects), "predicate": dict(predicate)}:
+            pass
+        case _:
+            raise malformed(path, "its payload is no in-toto statement")
+    if statement_type != STATEMENT_TYPE or kind != PREDICATE_TYPE:
+        raise malformed(path, "its statement is not about a close")
+    try:
+        close = _predicate().validate_python(predicate)
+    except ValidationError as failure:
+        first = failure.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"])[:200]
+        raise malformed(path, f"predicate.{place}: {first['msg']}") from None
+    return Certificate(signed, _distinct(tuple(_read_subject(item, path) for item in subjects), path), close)
+
+
+def _distinct(subjects: tuple[Subject, ...], path: Path) -> tuple[Subject, ...]:
+    if len({subject.name for subject in subjects}) != len(subjects):
+        raise malformed(path, "two subjects have one name")
+    return subjects
+
+
+def _read_subject(value: Any, path: Path) -> Subject:
+    match value:
+        case {"name": str(name), "digest": dict(digests)}:
+            pass
+        case _:
+            raise malformed(path, "a subject has no name or no digest")
+    rows, file = digests.get(DIGEST_NAME), digests.get(FILE_DIGEST)
+    if not any((rows, file)) or not all(_is_sha256(digest) for digest in (rows, file) if digest is not None):
+        raise malformed(path, f"subject {name[:100]} has no digest of rows or of a file")
+    if rows is None:
+        return Subject(name, file=file)
+    columns, levels, count = read_annotations(value.get("annotations"), path)
+    return Subject(name, RowsDigest(columns, levels, count, rows), file)
+
+
+def _is_sha256(value: Any) -> bool:
+    return isinstance(value, str) and len(value) == 64 and not set(value) - set("0123456789abcdef")
+
+
+def read_annotations(value: Any, path: Path) -> tuple[tuple[DigestedColumn, ...], int, int]:
+    """Columns, levels and rows, if a tree of so many rows has so many levels."""
+    match value:
+        case {"columns": list(columns), "n": int(levels), "rows": int(rows)} if bool not in (type(levels), type(rows)):
+            pass
+        case _:
+            raise malformed(path, "the annotations of a subject are not columns, n and rows")
+    if not 1 <= levels <= MOST_LEVELS or rows < 0 or levels != levels_for(rows):
+        raise malformed(path, f"{rows} rows do not fall into 16^{levels} buckets")
+    return tuple(_read_column(column, path) for column in columns), levels, rows
+
+
+def _read_column(value: Any, path: Path) -> DigestedColumn:
+    match value:
+        case [str(name), str(type_)]:
+            try:
+                # Other spellings of a type would be other bytes.
+                if str(parse_type(type_)) == type_:
+                    return DigestedColumn(name, type_)
+            except ValueError:
+                pass
+        case _:
+            pass
+    raise malformed(path, "a column is not a name and a type")

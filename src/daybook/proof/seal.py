@@ -1,0 +1,408 @@
+"""Seals a period: checks that it is finished, takes the digests of its outputs, and signs what they are made of."""
+
+import datetime
+import platform
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from daybook.errors import DaybookError
+from daybook.graph.close import Close, NodeStatus, read_close
+from daybook.graph.nodes import Node, PeriodSpan, find_period
+from daybook.io.format import VersionHolder
+from daybook.io.registry import format_named
+from daybook.model.calendar import Period
+from daybook.model.definition import TableVersion
+from daybook.model.operation import CheckOperation
+from daybook.proof.certificate import (
+    AcceptedStale,
+    CertificateLink,
+    CloseStatement,
+    SealedCheck,
+    SealedOutput,
+    SealedPeriod,
+    SealedRun,
+    SealedWorkspace,
+    Subject,
+    statement_payload,
+)
+from daybook.proof.envelope import MOST_BYTES, envelope_text, key_id, read_envelope, sign
+from daybook.proof.row_encoding import RowsDigest
+from daybook.proof.sealed_data import shortened
+from daybook.proof.spark_digest import DigestedFrame, digest_frames
+from daybook.proof.stored_slice import digest_file, gives_rows_back, stored_columns
+from daybook.proof.timestamp import request_timestamp
+from daybook.resolve.calendars.calendar import DAY, GREGORIAN, PeriodCalendar
+from daybook.resolve.project_files import CheckedFiles
+from daybook.runs.attempt.prepare import PreparedRun, restore_run
+from daybook.runs.attempt.recorder import LOAD_SEQ
+from daybook.runs.environment import RunEnvironment
+from daybook.runs.outputs import PlannedOutput
+from daybook.runs.slices import read_written_rows
+from daybook.runs.snapshot import snapshot_from_json
+from daybook.store.records import OperationResult, OutputCommit, RunRecord, Seal
+from daybook.store.store import Transaction
+
+_RANGE = ".."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SealRequest:
+    """`accept_stale` are locked nodes, or projects, that are sealed though they are out of date, for a `reason`.
+
+    `timestamp` is the address of a time stamping authority.
+    """
+
+    period: str
+    accept_stale: tuple[str, ...] = ()
+    reason: str | None = None
+    timestamp: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SealablePeriod:
+    """A period all of whose nodes are finished; `calendar` is the one that the period belongs to."""
+
+    period: Period
+    before: Period | None
+    nodes: tuple[NodeStatus, ...]
+    not_covered: tuple[str, ...]
+    accepted_stale: tuple[AcceptedStale, ...]
+
+    @property
+    def runs(self) -> dict[str, str]:
+        """The completed run of every node."""
+        return {status.node.name: str(status.run) for status in self.nodes}
+
+
+def find_sealable(environment: RunEnvironment, files: CheckedFiles, request: SealRequest) -> SealablePeriod:
+    """The nodes of a period, as `build --period` takes them; a code says what prevents the seal."""
+    if _RANGE in request.period:
+        raise DaybookError("PROOF_007", period=request.period, reason="a certificate is about one period")
+    with read_close(files, environment.store, period=request.period, asks_databases=True) as close:
+        projects = sorted(close.active_projects)
+        calendars = {GREGORIAN.id: GREGORIAN} | {item.id: item for item in map(close.nodes.calendar_of, projects)}
+        period = find_period(request.period, calendars.values())
+        calendar = calendars[period.calendar_id]
+        span = PeriodSpan(period.start_date, period.end_date, period.level)
+        statuses = _statuses(close, projects, span)
+        left_out = close.nodes.left_out(span, projects)
+    if not statuses:
+        reason = f"every project runs for longer periods: {', '.join(left_out)}" if left_out else "no project is active"
+        raise DaybookError("PROOF_007", period=request.period, reason=reason)
+    accepted = tuple(_accepted(statuses, request))
+    _require_finished(statuses, {item.node for item in accepted}, period)
+    return SealablePeriod(period, _period_before(period, calendar), statuses, left_out, accepted)
+
+
+def _statuses(close: Close, projects: Sequence[str], span: PeriodSpan) -> tuple[NodeStatus, ...]:
+    nodes = close.nodes.nodes_in(span, projects)
+    statuses = close.statuses(close.closure(nodes, span, frozenset(projects)))
+    return tuple(statuses[node] for node in nodes)
+
+
+def _period_before(period: Period, calendar: PeriodCalendar) -> Period | None:
+    if period.start_date == datetime.date.min:
+        return None
+    return calendar.at(period.level, period.start_date - DAY)
+
+
+def _accepted(statuses: Sequence[NodeStatus], request: SealRequest) -> Iterator[AcceptedStale]:
+    for name in request.accept_stale:
+        named = [status for status in statuses if name in (status.node.name, status.node.project)]
+        problem = None
+        if not request.reason:
+            problem = "it needs a --reason"
+        elif not named:
+            problem = f"there is no such node in {request.period}"
+        elif not any(status.state == "stale" and status.is_locked for status in named):
+            problem = f"it is {named[0].state}, not a locked node that is out of date"
+        if problem is not None:
+            raise DaybookError("PROOF_006", node=name, reason=problem)
+        for status in named:
+            if status.state == "stale" and status.is_locked:
+                yield AcceptedStale(status.node.name, status.reasons, request.reason or "")
+
+
+def _require_finished(statuses: Sequence[NodeStatus], accepted: set[str], period: Period) -> None:
+    unlocked = [status.node.name for status in statuses if not status.is_locked]
+    problems = [
+        f"{status.node.name} is {status.state}" + (f" ({'; '.join(status.reasons)})" if status.reasons else "")
+        for status in statuses
+        if status.state != "fresh" and status.node.name not in accepted
+    ]
+    if problems:
+        raise DaybookError("PROOF_005", period=period.identifier, problems=", ".join(problems))
+    if unlocked:
+        verb = "is" if len(unlocked) == 1 else "are"
+        raise DaybookError("PROOF_004", period=period.identifier, nodes=", ".join(unlocked), verb=verb)
+
+
+@dataclass(frozen=True, slots=True)
+class _NodeRecord:
+    """What the store has of the run of a node."""
+
+    node: Node
+    record: RunRecord
+    snapshot_text: str
+    prepared: PreparedRun
+    commits: tuple[OutputCommit, ...]
+    operations: tuple[OperationResult, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _OutputToSeal:
+    node: Node
+    prepared: PreparedRun
+    planned: PlannedOutput
+    commit: OutputCommit
+    name: str
+
+    @property
+    def version(self) -> TableVersion | None:
+        """What the run committed; a slice that several append to is sealed as it is now."""
+        return None if self.planned.target.mode == "append" else self.commit.table_version
+
+
+@dataclass(frozen=True, slots=True)
+class SignedCertificate:
+    """A certificate that is signed and not yet kept."""
+
+    text: str
+    close: CloseStatement
+    subjects: tuple[Subject, ...]
+    payload: str
+    key_id: str
+    outputs: tuple[_OutputToSeal, ...] = field(repr=False)
+
+
+def sign_period(
+    environment: RunEnvironment,
+    sealable: SealablePeriod,
+    request: SealRequest,
+    key: Ed25519PrivateKey,
+    *,
+    user: str,
+    workspace: str,
+) -> SignedCertificate:
+    """Read every output of the period, and sign what it is made of."""
+    with environment.store.read() as transaction:
+        records = [_read_node(transaction, status, environment.root) for status in sealable.nodes]
+        workspace_id = transaction.identity.ids().own
+        links = _Links.read(transaction, sealable)
+        log_head = transaction.log.head().digest
+    outputs = tuple(_outputs_of(records))
+    subjects, spark_version = _take_digests(environment, outputs)
+    by_node: dict[Node, list[SealedOutput]] = {}
+    for output, subject in zip(outputs, subjects, strict=True):
+        rows = subject.rows.rows if subject.rows is not None else output.commit.rows or 0
+        sealed = SealedOutput(subject.name, output.commit.operation_seq, rows, output.version)
+        by_node.setdefault(output.node, []).append(sealed)
+    period = sealable.period
+    close = CloseStatement(
+        workspace=SealedWorkspace(workspace_id, workspace),
+        period=SealedPeriod(period.calendar_id, period.level, period.identifier, period.start_date, period.end_date),
+        sealed_at=environment.clock(),
+        sealed_by=user,
+        runs=tuple(_sealed_run(record, by_node.get(record.node, []), environment.root) for record in records),
+        not_covered=sealable.not_covered,
+        accepted_stale=sealable.accepted_stale,
+        versions={"daybook": environment.version, "python": platform.python_version(), "spark": spark_version},
+        previous=links.previous,
+        previous_reason=links.previous_reason,
+        replaces=links.replaces,
+        log_head=log_head,
+    )
+    payload = statement_payload(subjects, close)
+    envelope = sign(payload, key)
+    signed = read_envelope(envelope, Path(period.identifier))
+    if request.timestamp is not None:
+        answer = request_timestamp(request.timestamp, signed.first_signature)
+        envelope |= {"timestamp": _as_base64(answer)}
+    text = envelope_text(envelope)
+    if len(text) > MOST_BYTES:
+        raise DaybookError("PROOF_014", period=period.identifier, size=len(text), limit=MOST_BYTES)
+    return SignedCertificate(text, close, subjects, signed.digest, key_id(key.public_key()), outputs)
+
+
+def _as_base64(content: bytes) -> str:
+    import base64
+
+    return base64.b64encode(content).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class _Links:
+    """The certificates before this one."""
+
+    previous: CertificateLink | None
+    previous_reason: str | None
+    replaces: CertificateLink | None
+
+    @classmethod
+    def read(cls, transaction: Transaction, sealable: SealablePeriod) -> "_Links":
+        same = transaction.seals.of(sealable.period)
+        before = transaction.seals.of(sealable.before) if sealable.before is not None else ()
+        reason = None
+        if sealable.before is None:
+            reason = "no period comes before it"
+        elif not before:
+            reason = f"{sealable.before.identifier} was not sealed"
+        return cls(_link(before), reason, _link(same))
+
+
+def _link(seals: Sequence[Seal]) -> CertificateLink | None:
+    return CertificateLink(seals[-1].identifier, seals[-1].payload) if seals else None
+
+
+def _read_node(transaction: Transaction, status: NodeStatus, root: Path) -> _NodeRecord:
+    run_id = str(status.run)
+    text = transaction.runs.snapshot(run_id)
+    return _NodeRecord(
+        status.node,
+        transaction.runs.get(run_id),
+        text,
+        restore_run(snapshot_from_json(text), root),
+        tuple(transaction.outcomes.commits(run_id)),
+        tuple(transaction.outcomes.operations(run_id)),
+    )
+
+
+def _outputs_of(records: Iterable[_NodeRecord]) -> Iterator[_OutputToSeal]:
+    names: set[str] = set()
+    for record in records:
+        for commit in record.commits:
+            planned = record.prepared.output(commit.operation_seq)
+            name = f"{record.node.name}:{planned.label}"
+            if name in names:
+                name = f"{name}#{commit.operation_seq}"
+            names.add(name)
+            yield _OutputToSeal(record.node, record.prepared, planned, commit, name)
+
+
+def _take_digests(environment: RunEnvironment, outputs: Sequence[_OutputToSeal]) -> tuple[tuple[Subject, ...], str]:
+    """The subjects of all outputs, and the version of the Spark that read them."""
+    files = {output.name: digest_file(output.planned.target) for output in outputs}
+    with_rows = [output for output in outputs if files[output.name] is None or gives_rows_back(output.planned.target)]
+    digests: dict[str, RowsDigest] = {}
+    spark_version = ""
+    if with_rows:
+        spark = environment.session()
+        spark_version = spark.version
+        frames = []
+        for output in with_rows:
+            df = read_written_rows(environment, spark, output.prepared, output.commit.operation_seq, output.version)
+            frames.append(
+                DigestedFrame(output.planned.named(df), stored_columns(output.planned), output.commit.rows or 0)
+            )
+        digests = {output.name: digest for output, digest in zip(with_rows, digest_frames(frames), strict=True)}
+    for output in with_rows:
+        rows, written = digests[output.name].rows, output.commit.rows
+        if output.planned.target.mode != "append" and written is not None and rows != written:
+            raise DaybookError("PROOF_008", output=output.name, found=rows, written=written)
+    return tuple(Subject(item.name, digests.get(item.name), files[item.name]) for item in outputs), spark_version
+
+
+def _sealed_run(record: _NodeRecord, outputs: Sequence[SealedOutput], root: Path) -> SealedRun:
+    loads = [operation for operation in record.operations if operation.seq == LOAD_SEQ]
+    pins: Mapping[str, Any] = loads[0].details["pins"] if loads else {}
+    picked = {operation.seq: operation.rows_picked for operation in record.operations}
+    return SealedRun(
+        project=record.node.project,
+        period=record.node.period.identifier,
+        run=record.record.id,
+        completed_at=record.record.finished_at,
+        snapshot=shortened(record.snapshot_text, root),
+        pins={key: tuple(values) for key, values in shortened(_as_json(pins), root).items()},
+        operations=tuple(_operation_facts(operation) for operation in record.operations),
+        checks=tuple(
+            SealedCheck(operation.id, operation.name or operation.id, operation.arguments.condition, picked.get(seq))
+            for operation in record.prepared.snapshot.project.operations
+            if isinstance(operation, CheckOperation) and (seq := operation.seq) is not None
+        ),
+        outputs=tuple(outputs),
+    )
+
+
+def _as_json(value: Mapping[str, Any]) -> str:
+    import json
+
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _operation_facts(operation: OperationResult) -> dict[str, Any]:
+    """What an operation did; how long it took is no part of what was closed."""
+    return {
+        "seq": operation.seq,
+        "operation_id": operation.operation_id,
+        "type": operation.type,
+        "rows_picked": operation.rows_picked,
+        "rows_added": operation.rows_added,
+        "rows_deleted": operation.rows_deleted,
+        "rows_written": operation.rows_written,
+    }
+
+
+def record_seal(transaction: Transaction, sealable: SealablePeriod, certificate: SignedCertificate) -> Seal:
+    """Keep a certificate, unless the period has changed since its outputs were read."""
+    period, close = sealable.period, certificate.close
+    if _Links.read(transaction, sealable) != _Links(close.previous, close.previous_reason, close.replaces):
+        raise DaybookError("PROOF_015", period=period.identifier, reason="another certificate was made")
+    if transaction.periods.status(period).status != "locked":
+        raise DaybookError("PROOF_015", period=period.identifier, reason="it is not locked any more")
+    for node, run_id in sealable.runs.items():
+        if transaction.runs.id_of(node) != run_id:
+            raise DaybookError("PROOF_015", period=period.identifier, reason=f"{node} has run again")
+    seal = Seal(
+        payload=certificate.payload,
+        calendar_id=period.calendar_id,
+        identifier=period.identifier,
+        level=period.level,
+        start_date=period.start_date,
+        end_date=period.end_date,
+        sealed_at=close.sealed_at,
+        sealed_by=close.sealed_by,
+        key_id=certificate.key_id,
+        certificate=certificate.text,
+        runs=tuple(sorted(set(sealable.runs.values()))),
+    )
+    transaction.seals.record(seal)
+    details = {
+        "calendar": period.calendar_id,
+        "key": seal.key_id,
+        "payload": seal.payload,
+        "replaces": None if close.replaces is None else close.replaces.payload,
+        "stale": [{"node": item.node, "reason": item.reason} for item in close.accepted_stale],
+    }
+    transaction.log.append("seal", period.identifier, details)
+    return seal
+
+
+def hold_sealed_versions(environment: RunEnvironment, certificate: SignedCertificate) -> None:
+    """Note beside the tables which versions are needed, for those who vacuum them from elsewhere.
+
+    Daybook's own `gc` knows them from the store.
+    """
+    for output in certificate.outputs:
+        version = output.commit.table_version
+        if version is None:
+            continue
+        target = output.planned.target
+        format_ = format_named(target.format)
+        holder = VersionHolder(environment.store.identity, f"sealed-{target.run_id}", target.operation_seq)
+        # A table that cannot be reached is not vacuumed.
+        with suppress(OSError, DaybookError, *format_.storage_errors):
+            format_.hold_version(replace(target.location, version=version), version, holder, environment.root)
+
+
+def write_new(path: Path, text: str) -> None:
+    """Write a file that must not be there yet."""
+    try:
+        with path.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError:
+        raise DaybookError("PROOF_003", file=str(path)) from None
