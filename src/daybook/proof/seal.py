@@ -191,7 +191,7 @@ def sign_period(
 ) -> SignedCertificate:
     """Read every output of the period, and sign what it is made of."""
     with environment.store.read() as transaction:
-        records = [_read_node(transaction, status, environment.root) for status in sealable.nodes]
+        records = [_read_node(transaction, status, environment) for status in sealable.nodes]
         workspace_id = transaction.identity.ids().own
         links = _Links.read(transaction, sealable)
         log_head = transaction.log.head().digest
@@ -259,14 +259,14 @@ def _link(seals: Sequence[Seal]) -> CertificateLink | None:
     return CertificateLink(seals[-1].identifier, seals[-1].payload) if seals else None
 
 
-def _read_node(transaction: Transaction, status: NodeStatus, root: Path) -> _NodeRecord:
+def _read_node(transaction: Transaction, status: NodeStatus, environment: RunEnvironment) -> _NodeRecord:
     run_id = str(status.run)
     text = transaction.runs.snapshot(run_id)
     return _NodeRecord(
         status.node,
         transaction.runs.get(run_id),
         text,
-        restore_run(snapshot_from_json(text), root),
+        restore_run(snapshot_from_json(text), environment.root, environment.storage),
         tuple(transaction.outcomes.commits(run_id)),
         tuple(transaction.outcomes.operations(run_id)),
     )
@@ -396,7 +396,8 @@ def hold_sealed_versions(environment: RunEnvironment, certificate: SignedCertifi
         holder = VersionHolder(environment.store.identity, f"sealed-{target.run_id}", target.operation_seq)
         # A table that cannot be reached is not vacuumed.
         with suppress(OSError, DaybookError, *format_.storage_errors):
-            format_.hold_version(replace(target.location, version=version), version, holder, environment.root)
+            location = replace(target.location, version=version)
+            format_.hold_version(location, version, holder, environment.root, environment.storage)
 
 
 def write_new(path: Path, text: str) -> None:

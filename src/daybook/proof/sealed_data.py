@@ -7,22 +7,26 @@ import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from daybook.definitions.loading.workspace import WorkspaceLocation
 from daybook.errors import DaybookError, flatten
 from daybook.io.landing.area import LandingArea
 from daybook.io.pins import Pin, pin_from_json
+from daybook.io.storage import Storage
+from daybook.model.datasource import StorageSettings
 from daybook.model.types import FloatType
 from daybook.proof.certificate import SealedOutput, SealedRun, Subject
 from daybook.proof.row_digest import digest_rows
 from daybook.proof.stored_slice import digest_file, digest_slice, sealed_version, stored_columns, stored_slice
 from daybook.recompute.comparison import compare_rows
 from daybook.runs.attempt.prepare import PreparedRun, restore_run
+from daybook.runs.environment import state_folder
 from daybook.runs.outputs import PlannedOutput
 from daybook.runs.second_engine import compute_run
-from daybook.runs.snapshot import snapshot_from_json
+from daybook.runs.snapshot import RunSnapshot, snapshot_from_json
 from daybook.store.database.workspace_root import WorkspaceRoot
 
 DataState: TypeAlias = Literal["same", "different", "missing", "not asked"]
@@ -41,10 +45,15 @@ class DataFinding:
 
 @dataclass(frozen=True, slots=True)
 class DataFolder:
-    """Where a workspace is now, and its state."""
+    """Where a workspace is now, its state, and how its object stores are reached."""
 
     root: Path
     state: str
+    buckets: Mapping[str, StorageSettings] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, workspace: WorkspaceLocation) -> "DataFolder":
+        return cls(workspace.root.resolve(), state_folder(workspace), workspace.settings.storage)
 
 
 def shortened(document: str, root: Path) -> Any:
@@ -57,9 +66,14 @@ def _extended(value: Any, root: Path) -> str:
     return WorkspaceRoot.of(root).extend_texts(json.dumps(value, ensure_ascii=False))
 
 
-def restore_sealed_run(run: SealedRun, root: Path) -> PreparedRun:
+def restore_sealed_run(run: SealedRun, folder: DataFolder) -> PreparedRun:
     """The run from its certificate, in the folder where the workspace is now."""
-    return restore_run(snapshot_from_json(_extended(run.snapshot, root)), root)
+    snapshot = snapshot_from_json(_extended(run.snapshot, folder.root))
+    return restore_run(snapshot, folder.root, _storage(snapshot, folder))
+
+
+def _storage(snapshot: RunSnapshot, folder: DataFolder) -> Storage:
+    return Storage(folder.root, folder.buckets, lambda: snapshot.datasources)
 
 
 def sealed_pins(run: SealedRun, root: Path) -> dict[str, tuple[Pin, ...]]:
@@ -110,11 +124,12 @@ def compare_computation(
     the bytes were sealed: there the stored rows are compared cell by cell, if they are the sealed ones.
     """
     outputs = {output.operation_seq: output for output in run.outputs}
-    landing = LandingArea(f"{folder.state}/landing", run.run)
+    storage = _storage(prepared.snapshot, folder)
+    landing = LandingArea(f"{folder.state}/landing", run.run, storage)
     try:
         # Sources that are not landed any more are landed elsewhere: whoever verifies writes nothing.
         with _reachable(), tempfile.TemporaryDirectory(prefix="daybook-landing-") as scratch:
-            landings = (landing, LandingArea(scratch, run.run))
+            landings = (landing, LandingArea(scratch, run.run, storage))
             computation = compute_run(prepared, landings, folder.root, pins=sealed_pins(run, folder.root))
     except DaybookError as error:
         reason = str(error).splitlines()[0]

@@ -44,7 +44,7 @@ def stored_slice(planned: PlannedOutput, version: TableVersion | None) -> Iterat
     columns = stored_columns(planned)
     with tempfile.TemporaryDirectory(prefix="daybook-rows-") as folder:
         # Landings of the workspace may be older than the data, and are not written to by those who only look.
-        landing = LandingArea(folder, "rows")
+        landing = LandingArea(folder, "rows", target.storage)
         period = (target.run_period,) if target.run_period is not None else ()
         resolution = Resolution((replace(target.location, version=version),), period)
         source = read_source_rows(resolution, dataset_of(target.columns), [landing], workspace=target.workspace)
@@ -68,7 +68,7 @@ def digest_file(target: Target) -> str | None:
     uri = target.location.uri
     if uri is None or not is_one_file(target.format, uri):
         return None
-    place = arrow_path(uri if is_remote(uri) else str(target.workspace / Path(uri)))
+    place = arrow_path(uri if is_remote(uri) else str(target.workspace / Path(uri)), target.storage)
     digest = hashlib.sha256()
     with place.system.open_input_stream(place.path) as stream:
         while chunk := stream.read(_CHUNK_BYTES):

@@ -253,7 +253,7 @@ def _data_findings(
         if not outputs:
             continue
         try:
-            prepared = restore_sealed_run(run, question.folder.root)
+            prepared = restore_sealed_run(run, question.folder)
         except DaybookError as error:
             unreadable = DataFinding("missing", str(error).splitlines()[0])
             restored: dict[str, DataFinding] = {output.subject: unreadable for output in outputs}

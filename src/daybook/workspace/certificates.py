@@ -266,10 +266,7 @@ def verify_certificates(
     folder = named or around
     question = None
     if folder is not None and (request.data or request.recompute):
-        from daybook.runs.environment import state_folder
-
-        data_folder = DataFolder(folder.root.resolve(), state_folder(folder))
-        question = DataQuestion(data_folder, request.data, request.recompute)
+        question = DataQuestion(DataFolder.of(folder), request.data, request.recompute)
     return verify_files(request.files, trust, question)
 
 
@@ -296,7 +293,7 @@ def prove_row(
     from daybook.proof.envelope import envelope_text, read_document
     from daybook.proof.row_proof import find_row, proof_json
     from daybook.proof.seal import write_new
-    from daybook.proof.sealed_data import restore_sealed_run
+    from daybook.proof.sealed_data import DataFolder, restore_sealed_run
     from daybook.proof.stored_slice import sealed_version, stored_columns, stored_slice
     from daybook.runs.recomputation import has_text
 
@@ -312,7 +309,7 @@ def prove_row(
     run, sealed_output = next(
         (run, item) for run in sealed.close.runs for item in run.outputs if item.subject == subject.name
     )
-    planned = restore_sealed_run(run, workspace.root.resolve()).output(sealed_output.operation_seq)
+    planned = restore_sealed_run(run, DataFolder.of(workspace)).output(sealed_output.operation_seq)
     columns = stored_columns(planned)
     for name in keys:
         if name not in columns:
