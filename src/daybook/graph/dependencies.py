@@ -20,7 +20,7 @@ from daybook.model.dataset import (
     Window,
     ends_before_run,
 )
-from daybook.model.datasource import CatalogStrategy, FolderSource, PathStrategy, TableStrategy
+from daybook.model.datasource import CatalogStrategy, FolderSource, IcebergSource, PathStrategy, TableStrategy
 from daybook.model.definition import DeclaredVersion
 from daybook.model.operation import OutputOperation, TableDestination
 from daybook.model.project import Project
@@ -235,6 +235,9 @@ def _named(template: str, table_name: str) -> str:
 
 def _table_pattern(datasource_id: str, table: str, schema: str | None, definitions: Definitions) -> str:
     folder = _folder(datasource_id, definitions)
+    if isinstance(source := definitions.datasource(datasource_id), IcebergSource):
+        namespace, _, table = table.rpartition(".")
+        schema = schema or namespace or source.options.namespace
     return _pattern(f"{folder}/{schema}/{table}" if schema else f"{folder}/{table}")
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from daybook.io.bindings import Binding
 
 
@@ -15,6 +17,13 @@ class DataFile:
     size: int = 0
     # What all rows have in the column `_period`, where the file's statistics prove it.
     only_period: str | None = None
+    # The names of the stored columns in this file, None for those that it lacks; None where all are as in the table.
+    stored_names: Mapping[str, str | None] | None = None
+    # The positions of rows that are no longer part of the table.
+    deleted: pa.Array | None = None
+
+    def name_of(self, column: str) -> str | None:
+        return column if self.stored_names is None else self.stored_names[column]
 
     def period(self, column: str) -> str | None:
         """The period of all rows in a column, if it is known."""

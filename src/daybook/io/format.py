@@ -69,16 +69,24 @@ class Leftover:
 
 
 @dataclass(frozen=True, slots=True)
-class VersionHolder:
-    """Who needs a version of a table: a registered version of a dataset, in one store of possibly many."""
+class HoldingStore:
+    """One store of possibly many that need versions of a table: its address, and the id of its workspace."""
 
-    store: str
+    address: str
+    workspace_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class VersionHolder:
+    """Who needs a version of a table: a registered version of a dataset, in one store."""
+
+    store: HoldingStore
     dataset_id: str
     dataset_version: int
 
     @property
     def key(self) -> str:
-        text = json.dumps([self.store, self.dataset_id, self.dataset_version])
+        text = json.dumps([self.store.address, self.dataset_id, self.dataset_version])
         return hashlib.blake2b(text.encode(), digest_size=10).hexdigest()
 
 
@@ -205,7 +213,7 @@ class Format(ABC):
         return
 
     def versions_held_by(
-        self, location: Location, store: str, workspace: Path, storage: Storage = PROVIDER_STORAGE
+        self, location: Location, store: HoldingStore, workspace: Path, storage: Storage = PROVIDER_STORAGE
     ) -> tuple[tuple[TableVersion, VersionHolder], ...]:
         """What a store noted beside a table that it needs."""
         return ()

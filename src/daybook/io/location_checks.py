@@ -13,7 +13,14 @@ from daybook.io.formats.files.manifest import read_manifest
 from daybook.io.registry import format_named
 from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.io.target import Target
-from daybook.model.datasource import FolderSource, JdbcSource, PostgresqlSource, SparkCatalogSource, SqliteSource
+from daybook.model.datasource import (
+    FolderSource,
+    IcebergSource,
+    JdbcSource,
+    PostgresqlSource,
+    SparkCatalogSource,
+    SqliteSource,
+)
 from daybook.model.formats import FORMATS
 from daybook.resolve.location import Location, Resolution, catalog_names
 
@@ -52,6 +59,10 @@ def location_identity(location: Location, workspace: Path) -> str:
             return (
                 f"sqlite:{os.path.realpath(location.occupied_path(workspace) or '')}/{location.table_name.casefold()}"
             )
+        case IcebergSource(options=options):
+            # One catalog has one spelling of its address, with or without a slash at its end.
+            address = location.occupied_path(workspace) or f"{options.uri or ''}/{options.warehouse or ''}".rstrip("/")
+            return f"iceberg:{address}/{location.schema}.{location.table_name}"
         case PostgresqlSource(options=options):
             host = options.host.strip("[]").lower().rstrip(".")
             # A folder of sockets is a server of this machine, too.

@@ -4,6 +4,9 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from daybook.errors import DaybookError
+from daybook.model.formats import FORMATS
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -15,7 +18,13 @@ if TYPE_CHECKING:
 @cache
 def format_named(name: str) -> "Format":
     """A format by its name in `daybook.model.formats`: the object FORMAT of `daybook.io.formats.<name>.format`."""
-    format_: Format = import_module(f"daybook.io.formats.{name}.format").FORMAT
+    try:
+        format_: Format = import_module(f"daybook.io.formats.{name}.format").FORMAT
+    except ModuleNotFoundError as missing:
+        extra = FORMATS[name].extra
+        if extra is None or (missing.name or "").partition(".")[0] == "daybook":
+            raise
+        raise DaybookError("IO_061", format=name, package=missing.name, extra=extra) from missing
     return format_
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from daybook.engine.context import ORDINAL_COLUMN
@@ -175,21 +176,26 @@ def _part_of_files(table: TableFiles, storage: Storage) -> SourcePart:
         for file, place in zip(files, places, strict=True):
             first = 0
             for batch in _parquet_batches(file.path, storage):
-                values = [_column(batch, binding, partitions, file) for binding in bindings]
-                ordinals = range(first, first + batch.num_rows)
-                yield zip(*values, itertools.repeat(place, batch.num_rows), ordinals, strict=True)
+                ordinals = pa.array(range(first, first + batch.num_rows), pa.int64())
                 first += batch.num_rows
+                if file.deleted is not None:
+                    is_kept = pc.invert(pc.is_in(ordinals, value_set=file.deleted))
+                    batch, ordinals = batch.filter(is_kept), ordinals.filter(is_kept)
+                values = [_column(batch, binding, partitions, file) for binding in bindings]
+                yield zip(*values, itertools.repeat(place, batch.num_rows), ordinals.to_pylist(), strict=True)
 
-    count = sum(_row_count(file.path, storage) for file in files)
+    deleted = sum(0 if file.deleted is None else len(pc.unique(file.deleted)) for file in files)
+    count = sum(_row_count(file.path, storage) for file in files) - deleted
     return SourcePart(tuple(binding.name for binding in bindings), None, batches, count)
 
 
 def _column(batch: pa.RecordBatch, binding: Binding, partitions: frozenset[str], file: DataFile) -> Sequence[Any]:
     type_ = arrow_type(binding.type)
-    if binding.stored in partitions or binding.stored not in batch.schema.names:
+    name = file.name_of(binding.stored)
+    if name is None or binding.stored in partitions or name not in batch.schema.names:
         value = pa.scalar(file.partitions.get(binding.stored), pa.string()).cast(type_).as_py()
         return [value] * batch.num_rows
-    return _values(batch.column(binding.stored).cast(type_))
+    return _values(batch.column(name).cast(type_))
 
 
 def _places(paths: Sequence[str], root: str) -> list[str]:

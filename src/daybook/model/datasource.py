@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from daybook.model.declaration import (
     Declaration,
@@ -16,6 +16,7 @@ from daybook.model.declaration import (
     NonEmptyText,
     Violation,
     find_repeated,
+    raise_violations,
     tag_by_type,
     validated_by,
     violation,
@@ -174,6 +175,54 @@ class SparkCatalogOptions(Declaration):
     )
 
 
+CatalogKind = Literal["sql", "rest", "glue", "hive"]
+_NAMESPACE = re.compile(r"[^./\\\x00-\x1f]+(\.[^./\\\x00-\x1f]+)*")
+# They name code that pyiceberg would import and run.
+_CODE_PROPERTIES = ("py-catalog-impl", "py-io-impl")
+
+
+def _check_namespace(namespace: str) -> Iterator[Violation]:
+    if not _NAMESPACE.fullmatch(namespace):
+        reason = "a namespace is a name, or several with dots between them"
+        yield violation("MODEL_028", where="namespace", reason=reason)
+
+
+def _check_properties(properties: dict[str, str | int | bool]) -> Iterator[Violation]:
+    for name in properties.keys() & {*_CODE_PROPERTIES, "type", "uri", "warehouse"}:
+        reason = "it names code to be run" if name in _CODE_PROPERTIES else "it is an option of the data source"
+        yield violation("MODEL_028", name, where=f"property {name}", reason=reason)
+
+
+class IcebergOptions(Declaration):
+    """An Iceberg catalog."""
+
+    catalog: CatalogKind = Field(description="The kind of catalog, by its name in pyiceberg.")
+    uri: NonEmptyText | None = Field(
+        default=None,
+        description="The address of the catalog; that of a `sql` catalog is by default `catalog.db` in the warehouse.",
+    )
+    warehouse: NonEmptyText | None = Field(
+        default=None,
+        description="Where new tables are: a folder, relative to the workspace, absolute, or a URI; of a `rest` "
+        "catalog the name of a warehouse.",
+    )
+    namespace: Annotated[NonEmptyText, validated_by(_check_namespace)] = Field(
+        default="default", description="The namespace of tables that are named without one."
+    )
+    properties: Annotated[dict[str, str | int | bool], validated_by(_check_properties)] = Field(
+        default_factory=dict,
+        description="Further properties of the catalog and its storage, by their names in pyiceberg. A secret is "
+        "env://NAME or file://PATH.",
+    )
+
+    @model_validator(mode="after")
+    def _check_address(self) -> "IcebergOptions":
+        needed = {"sql": "warehouse", "rest": "uri", "hive": "uri", "glue": None}[self.catalog]
+        if needed is not None and getattr(self, needed) is None:
+            raise_violations([violation("MODEL_028", where=needed, reason=f"a {self.catalog} catalog needs it")])
+        return self
+
+
 class FolderSource(DataSourceBase):
     """A folder of files or of Delta tables."""
 
@@ -218,6 +267,13 @@ class SparkCatalogSource(DataSourceBase):
     options: SparkCatalogOptions
 
 
+class IcebergSource(DataSourceBase):
+    """The Iceberg tables of a catalog."""
+
+    type: Literal["iceberg"]
+    options: IcebergOptions
+
+
 def _datasource_tag(value: Any) -> str | None:
     """All formats of files share one model."""
     type_ = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
@@ -228,6 +284,7 @@ def _datasource_tag(value: Any) -> str | None:
 
 DataSource: TypeAlias = Annotated[
     Annotated[FolderSource, Tag(FOLDER_TAG)]
+    | Annotated[IcebergSource, Tag("<iceberg>")]
     | Annotated[PostgresqlSource, Tag("<postgresql>")]
     | Annotated[SqliteSource, Tag("<sqlite>")]
     | Annotated[JdbcSource, Tag("<jdbc>")]

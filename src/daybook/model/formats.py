@@ -168,7 +168,7 @@ class FormatFacts:
 
     extensions: tuple[str, ...] = ()
     options: tuple[FormatOption, ...] = ()
-    # Its tables are in a database, which has a data source of its own; otherwise they are files and folders.
+    # Its tables are in a database or catalog, which has a data source of its own; otherwise they are files and folders.
     is_database: bool = False
     # A path with an extension is one file; in formats that say no every table is a folder.
     has_single_files: bool = True
@@ -180,6 +180,8 @@ class FormatFacts:
     keeps_versions: bool = False
     # Longer names of tables and columns are cut by the database, so that two of them become one.
     max_name_bytes: int | None = None
+    # What has to be installed for it: `daybook[extra]`.
+    extra: str | None = None
 
     def is_cut(self, name: str) -> bool:
         return self.max_name_bytes is not None and len(name.encode()) > self.max_name_bytes
@@ -198,6 +200,7 @@ _DELTA_OPTIONS = (
 
 FORMATS: dict[str, FormatFacts] = {
     "delta": FormatFacts(("delta",), _DELTA_OPTIONS, has_single_files=False, keeps_versions=True),
+    "iceberg": FormatFacts(is_database=True, keeps_versions=True, extra="iceberg"),
     "parquet": FormatFacts(("parquet",)),
     "csv": FormatFacts(("csv",), _CSV_OPTIONS, has_table_files=True),
     "json": FormatFacts(("json", "jsonl", "ndjson"), has_table_files=True),

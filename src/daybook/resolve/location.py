@@ -12,6 +12,7 @@ from daybook.model.calendar import Period
 from daybook.model.datasource import (
     DataSource,
     FolderSource,
+    IcebergSource,
     JdbcSource,
     PostgresqlSource,
     SparkCatalogSource,
@@ -104,6 +105,8 @@ class Location:
         """The file or folder that a location lies in; None on a server."""
         if isinstance(self.datasource, SqliteSource):
             return str((workspace / self.datasource.options.path).absolute())
+        if isinstance(self.datasource, IcebergSource):
+            return _local_warehouse(self.datasource, workspace)
         return self.uri
 
 
@@ -113,6 +116,14 @@ def catalog_names(location: Location) -> tuple[str, str, str]:
     if not isinstance(source, SparkCatalogSource):
         raise ValueError(f"{location.label} is no table of a Spark catalog")
     return source.options.catalog, location.schema or source.options.schema_name, location.table_name
+
+
+def _local_warehouse(source: IcebergSource, workspace: Path) -> str | None:
+    """The folder of the tables of a catalog whose warehouse is on this machine."""
+    warehouse = source.options.warehouse
+    if source.options.catalog == "rest" or warehouse is None or is_remote(warehouse):
+        return None
+    return absolute_root(warehouse, workspace)
 
 
 # For a time filter that no row passes: no identifier is empty.
@@ -147,6 +158,10 @@ def table_location(
     match datasource:
         case FolderSource():
             return _table_in_folder(datasource, table, schema, root, span)
+        case IcebergSource():
+            namespace, _, name = table.rpartition(".")
+            schema = schema or namespace or datasource.options.namespace
+            return Location("iceberg", table=name, schema=schema, datasource=datasource)
         case PostgresqlSource():
             schema = schema or datasource.options.schema_name
             check_table_name(datasource, schema, span)
@@ -233,6 +248,9 @@ def check_table_name(datasource: DataSource, name: str, span: Span | None) -> No
     """RESOLVE_038 for a name that no table of the data source can have."""
     if isinstance(datasource, FolderSource) and not is_file_name(name):
         problem = "it is the name of a folder here, without slashes, wildcards and escapes"
+        raise DaybookError("RESOLVE_038", span=span, table=name, problem=problem)
+    if isinstance(datasource, IcebergSource) and not all(map(is_file_name, name.split("."))):
+        problem = "a table is named name or namespace.name, without slashes, wildcards and escapes"
         raise DaybookError("RESOLVE_038", span=span, table=name, problem=problem)
     if not name or "\0" in name:
         raise DaybookError("RESOLVE_038", span=span, table=name, problem="it is empty or has a NUL character")

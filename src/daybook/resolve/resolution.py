@@ -14,7 +14,6 @@ from daybook.model.calendar import Period
 from daybook.model.dataset import MainTable, PathLocation, TableLocation
 from daybook.model.datasource import CatalogStrategy, DataSource, PathStrategy, ResolverRule, Strategy, TableStrategy
 from daybook.model.definition import DatasetVersion, RegisteredDataPin, ResolverVersion, TableVersion, ViewedDataset
-from daybook.model.formats import FORMATS
 from daybook.resolve.calendars.calendar import ANY_LEVEL, PeriodCalendar
 from daybook.resolve.calendars.periods import (
     as_of_date,
@@ -188,7 +187,7 @@ def _locate_answered(answer: "CatalogLocation", period: Period, around: Location
         location = table_location(datasource, answer.table or "", answer.schema_name, around.root)
     version = None
     if answer.delta_version is not None:
-        if not FORMATS[location.format].keeps_versions:
+        if location.format != "delta":
             raise DaybookError("RESOLVE_074", datasource=datasource.id, type=location.format)
         version = TableVersion(location.format, str(answer.delta_version))
     return replace(location, period=period if answer.period else None, version=version)

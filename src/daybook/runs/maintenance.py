@@ -21,6 +21,7 @@ from daybook.engine.java.spark_version import require_spark
 from daybook.errors import DaybookError
 from daybook.io.filesystem import FileStat, arrow_path, is_uri, join_uri, uri_identity
 from daybook.io.format import (
+    HoldingStore,
     Leftover,
     VacuumRequest,
     VersionHolder,
@@ -38,6 +39,7 @@ from daybook.model.settings import RetentionSettings
 from daybook.resolve.location import Location
 from daybook.resolve.resolution import LocationContext, locate_pinned
 from daybook.runs.attempt.prepare import restore_run
+from daybook.runs.attempt.recorder import holding_store
 from daybook.runs.environment import RunEnvironment, SessionProvider, remove_folder, state_folder
 from daybook.runs.snapshot import snapshot_from_json
 from daybook.store import open_store
@@ -356,7 +358,8 @@ def collect_garbage(
     # Whatever the clock has done since: no file that a live run wrote is older than the run.
     oldest_staging = min([now - _MINIMUM_FILE_AGE, *(run.created_at for run in live_runs(environment.store))])
     files: list[FileStat] = []
-    holders = [_holder(environment, each) for each in versions]
+    store = holding_store(environment.store)
+    holders = [_holder(store, each) for each in versions]
 
     def is_same(one: str, other: str) -> bool:
         return uri_identity(one, environment.root) == uri_identity(other, environment.root)
@@ -407,17 +410,18 @@ def _hold_versions(
     environment: RunEnvironment, kept: Iterable[_LocatedVersion], expired: Iterable[_LocatedVersion]
 ) -> None:
     """Note beside the tables what this store needs of them, for those who vacuum them from elsewhere."""
+    store = holding_store(environment.store)
     for each, is_kept in (*((each, True) for each in kept), *((each, False) for each in expired)):
         format_ = format_named(each.location.format)
         note = format_.hold_version if is_kept else format_.release_version
         # A table that cannot be reached is not vacuumed.
         with suppress(OSError, DaybookError, *format_.storage_errors):
-            holder = _holder(environment, each.registered)
+            holder = _holder(store, each.registered)
             note(each.location, each.registered.pin.version, holder, environment.root, environment.storage)
 
 
-def _holder(environment: RunEnvironment, version: RegisteredVersion) -> VersionHolder:
-    return VersionHolder(environment.store.identity, version.dataset_id, version.version)
+def _holder(store: HoldingStore, version: RegisteredVersion) -> VersionHolder:
+    return VersionHolder(store, version.dataset_id, version.version)
 
 
 def parse_duration(text: str) -> datetime.timedelta:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from daybook.io.pins import FilesPin, LandedPin, Pin, TablePin
 from daybook.model.dataset import ColumnDef
-from daybook.model.datasource import JdbcSource, PostgresqlSource, SparkCatalogSource, SqliteSource
+from daybook.model.datasource import IcebergSource, JdbcSource, PostgresqlSource, SparkCatalogSource, SqliteSource
 from daybook.model.types import ColumnType
 from daybook.plan.lineage import InputColumn, PlanLineage
 from daybook.plan.lineage_graph import How
@@ -54,6 +54,9 @@ def dataset_name(location: Location) -> tuple[str, str]:
         case SqliteSource(options=options) if location.is_database:
             # The specification has no rule for it: a file, and a table in it.
             return "file", f"{options.path}/{location.table}"
+        case IcebergSource(id=id_, options=options) if location.is_database:
+            # The name of the table in its catalog; the address of the catalog is its namespace.
+            return (options.uri or options.warehouse or id_).rstrip("/"), f"{location.schema}.{location.table}"
         case SparkCatalogSource() if location.is_database:
             # The specification has no rule for names of catalogs that may be of any kind.
             return "spark", ".".join(catalog_names(location))

@@ -13,6 +13,7 @@ from typing import Annotated
 from daybook.definitions.files import definitions_of_files
 from daybook.definitions.loading.workspace import LoadedWorkspace
 from daybook.errors import DaybookError
+from daybook.io.format import HoldingStore
 from daybook.io.location_checks import location_identity
 from daybook.io.registry import format_named, writer_for
 from daybook.io.storage import PROVIDER_STORAGE, Storage
@@ -243,8 +244,8 @@ def _register_versions(
     environment: RunEnvironment, transaction: Transaction, target: Target
 ) -> Iterator[tuple[str, int]]:
     """Versions that were registered since get their numbers and their data back."""
-    store, root = environment.store.identity, environment.root
-    held = format_named(target.format).versions_held_by(target.location, store, root, environment.storage)
+    store = HoldingStore(environment.store.identity, transaction.identity.ids().own)
+    held = format_named(target.format).versions_held_by(target.location, store, environment.root, environment.storage)
     for version, holder in sorted(held, key=lambda holding: (holding[1].dataset_id, holding[1].dataset_version)):
         dataset_id = holder.dataset_id
         versions = transaction.definitions.versions("dataset", dataset_id)

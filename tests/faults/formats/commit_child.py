@@ -11,7 +11,7 @@ from daybook.io.target import Target
 from daybook.io.writer import StagedOutput, no_fence
 
 # A copy of this process need not import them again.
-for _format in ("csv", "delta", "json", "parquet", "postgresql", "sqlite", "xlsx"):
+for _format in ("csv", "delta", "iceberg", "json", "parquet", "postgresql", "sqlite", "xlsx"):
     writer_for(_format)
 
 

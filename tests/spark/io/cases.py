@@ -25,6 +25,8 @@ from daybook.io.writer import Commit
 from daybook.model.dataset import ColumnDef, Dataset, MainTable
 from daybook.model.datasource import (
     DataSource,
+    IcebergOptions,
+    IcebergSource,
     JdbcOptions,
     JdbcSource,
     PostgresqlSource,
@@ -74,7 +76,8 @@ class Place:
             location = Location(self.case.format, uri=uri, options=options)
         else:
             table = "t_" + hashlib.md5(str(self.workspace).encode()).hexdigest()[:12]
-            location = Location(self.case.format, table=table, datasource=self.datasource())
+            schema = "close" if self.case.format == "iceberg" else None
+            location = Location(self.case.format, table=table, schema=schema, datasource=self.datasource())
         target = target_at(
             location,
             mode="replace",
@@ -91,6 +94,8 @@ class Place:
             case "postgresql":
                 assert self.postgresql is not None
                 return self.postgresql
+            case "iceberg":
+                return iceberg_source("lake")
             case "sqlite":
                 return SqliteSource(id="s", name="s", type="sqlite", options=SqliteOptions(path="data.db"))
             case "spark_catalog":
@@ -109,6 +114,7 @@ _CATALOGS = (
 )
 CASES = (
     Case("delta", "delta", "table"),
+    Case("iceberg", "iceberg"),
     Case("parquet-folder", "parquet", "table"),
     Case("parquet-file", "parquet", "table.parquet", is_one_file=True),
     Case("csv-folder", "csv", "table"),
@@ -123,6 +129,12 @@ CASES = (
 )
 TABLES = tuple(case for case in CASES if not case.is_one_file)
 _REPEATED = ("parquet-file", "csv-folder", "json-folder", "json-file")
+
+
+def iceberg_source(warehouse: str) -> IcebergSource:
+    """A catalog in a file, with its tables beside it."""
+    options = IcebergOptions(catalog="sql", warehouse=warehouse, namespace="close")
+    return IcebergSource(id="i", name="i", type="iceberg", options=options)
 
 
 def parameters(cases: Iterable[Case], repeated: Container[str] = ()) -> list[ParameterSet]:

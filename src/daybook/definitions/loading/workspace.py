@@ -14,7 +14,7 @@ from daybook.definitions.loading.text import read_text
 from daybook.errors import DaybookError, raise_all
 from daybook.model.calendar import Calendar
 from daybook.model.dataset import Dataset, PathLocation
-from daybook.model.datasource import DataSource, FolderSource, Resolver
+from daybook.model.datasource import DataSource, FolderSource, IcebergSource, Resolver
 from daybook.model.declaration import slug
 from daybook.model.definition import (
     DEFINITION_KINDS,
@@ -31,6 +31,8 @@ def data_paths(model: Dataset | DataSource | Resolver | Calendar | Project) -> I
     match model:
         case FolderSource():
             yield from _local_path(model.options.path)
+        case IcebergSource(options=options) if options.warehouse is not None and options.catalog != "rest":
+            yield from _local_path(options.warehouse)
         case Dataset():
             if isinstance(model.main_table.location, PathLocation):
                 yield from _local_path(model.main_table.location.path)

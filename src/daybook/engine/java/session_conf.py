@@ -62,6 +62,10 @@ REQUIRED_CONF: Mapping[str, str] = {
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     # Delta readers expect microseconds; Spark's own default is the older INT96.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Only schemas with field ids are read by them: those of Iceberg tables, whose columns may have been renamed.
+    "spark.sql.parquet.fieldId.read.enabled": "true",
+    "spark.sql.parquet.fieldId.read.ignoreMissing": "false",
+    "spark.sql.parquet.fieldId.write.enabled": "true",
 }
 
 _LEGACY_PREFIX = "spark.sql.legacy."

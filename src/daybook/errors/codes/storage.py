@@ -64,8 +64,9 @@ IO_CODES: dict[str, Code] = code_family(
     ),
     Code(
         "IO_010",
-        "The Delta table {location} uses {feature}, which Daybook does not support",
-        "Deletion vectors, column mapping and other table features change how data files must be read or written.",
+        "The {format} table {location} uses {feature}, which Daybook does not support",
+        "Deletion vectors, column mapping, equality deletes and other features change how data files must be read or "
+        "written.",
         hint="rewrite the table without the feature, for example with REORG TABLE ... APPLY (PURGE)",
     ),
     Code(
@@ -228,8 +229,9 @@ IO_CODES: dict[str, Code] = code_family(
     ),
     Code(
         "IO_042",
-        "The Delta table {location} names a file outside of its folder: {file}",
-        "A log can name any file of the machine, so Daybook reads only files in the table's own folder.",
+        "The {format} table {location} names a file outside of its folder: {file}",
+        "A log can name any file of the machine, so Daybook reads only files in the table's own folder, and of an "
+        "Iceberg table those in its warehouse.",
         hint="if it is a shallow clone that you trust, set `options: {{shallow_clones: true}}` on its data source or "
         "location",
     ),
@@ -297,6 +299,20 @@ IO_CODES: dict[str, Code] = code_family(
         "The name of column {column} has {bytes} bytes, and {format} cuts names after {limit}",
         "Two names that a database shortens to the same bytes would become one column or table.",
         hint="give the column a shorter name, or rename it with `columns` on the output",
+    ),
+    Code(
+        "IO_061",
+        "Data sources of type {format} need the package {package}, which the extra {extra} of Daybook installs",
+        "Packages that only some data sources need are extras of Daybook.",
+        hint="install it: pip install 'daybook[{extra}]'",
+    ),
+    Code(
+        "IO_062",
+        "It is not known whether {location} has the rows of this run already: snapshots since it began have expired",
+        "The history of an Iceberg table says what each run committed. Maintenance removes old snapshots, and with "
+        "them what they say. Appending again could double the rows.",
+        hint="look at the table: if it lacks the rows, start a new run; use mode replace_period, which can always be "
+        "repeated",
     ),
     Code(
         "IO_070",

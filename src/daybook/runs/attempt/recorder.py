@@ -8,7 +8,7 @@ from typing import Any, assert_never
 
 from daybook.engine.counters import GroupCounts
 from daybook.errors import DaybookError, Notice, notice
-from daybook.io.format import VersionHolder
+from daybook.io.format import HoldingStore, VersionHolder
 from daybook.io.location_checks import location_identity
 from daybook.io.pins import Pin, pin_from_json, pin_to_json
 from daybook.io.registry import format_named
@@ -71,6 +71,12 @@ def newest_pin(pin: RegisteredDataPin, location: Location, workspace: Path, stor
     return replace(pin, version=version)
 
 
+def holding_store(store: MetadataStore) -> HoldingStore:
+    """The store as tables know it."""
+    with store.read() as transaction:
+        return HoldingStore(store.identity, transaction.identity.ids().own)
+
+
 def hold_version(
     store: MetadataStore,
     registered: RegisteredDataset,
@@ -83,8 +89,8 @@ def hold_version(
     seq: int | None = None,
 ) -> Iterator[Notice]:
     """Note beside the table that the registered version is needed; `daybook gc` does it again where it fails."""
-    holder = VersionHolder(store.identity, registered.dataset_id, registered.version)
     try:
+        holder = VersionHolder(holding_store(store), registered.dataset_id, registered.version)
         format_named(location.format).hold_version(location, pin.version, holder, workspace, storage)
     except Exception as failure:
         # The run has recorded its output; nothing that is noted beside the table may change that.

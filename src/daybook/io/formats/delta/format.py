@@ -13,7 +13,16 @@ from pyarrow import fs
 
 from daybook.io.data_files import TableFiles
 from daybook.io.filesystem import FileStat, absolute_uri, arrow_path, join_uri, list_files, make_folder
-from daybook.io.format import Format, Leftover, PinnedLocation, ReadRequest, VacuumRequest, VersionHolder, list_folder
+from daybook.io.format import (
+    Format,
+    HoldingStore,
+    Leftover,
+    PinnedLocation,
+    ReadRequest,
+    VacuumRequest,
+    VersionHolder,
+    list_folder,
+)
 from daybook.io.formats.delta.log import newest_after
 from daybook.io.formats.delta.table import (
     DeltaFiles,
@@ -74,7 +83,7 @@ def held_versions(uri: str, released: Collection[VersionHolder] = (), storage: S
 
 
 def versions_held_by(
-    uri: str, store: str, storage: Storage = PROVIDER_STORAGE
+    uri: str, store: HoldingStore, storage: Storage = PROVIDER_STORAGE
 ) -> tuple[tuple[TableVersion, VersionHolder], ...]:
     """What one store needs; files that were not written to their end say nothing."""
     holders = []
@@ -209,7 +218,7 @@ class DeltaFormat(FolderFormat):
         release_version(location.file_uri, version, holder, storage)
 
     def versions_held_by(
-        self, location: Location, store: str, workspace: Path, storage: Storage = PROVIDER_STORAGE
+        self, location: Location, store: HoldingStore, workspace: Path, storage: Storage = PROVIDER_STORAGE
     ) -> tuple[tuple[TableVersion, VersionHolder], ...]:
         return versions_held_by(location.file_uri, store, storage)
 

@@ -104,7 +104,7 @@ def refuse_unknown_features(table: DeltaTable, uri: str, *, is_write: bool) -> N
     protocol = table.protocol()
     mapping = (table.metadata().configuration or {}).get("delta.columnMapping.mode", "none")
     if mapping != "none":
-        raise DaybookError("IO_010", location=uri, feature=_FEATURE_NAMES["columnMapping"])
+        raise DaybookError("IO_010", format="Delta", location=uri, feature=_FEATURE_NAMES["columnMapping"])
     features = [name for name in protocol.reader_features or () if name not in _KNOWN_READER_FEATURES]
     if is_write:
         features += [name for name in protocol.writer_features or () if name not in _KNOWN_WRITER_FEATURES]
@@ -113,7 +113,7 @@ def refuse_unknown_features(table: DeltaTable, uri: str, *, is_write: bool) -> N
     if features:
         # The best known one explains most.
         worst = min(features, key=lambda name: name not in _FEATURE_NAMES)
-        raise DaybookError("IO_010", location=uri, feature=_FEATURE_NAMES.get(worst, worst))
+        raise DaybookError("IO_010", format="Delta", location=uri, feature=_FEATURE_NAMES.get(worst, worst))
 
 
 _FILE_CHECKERS = 16
@@ -230,7 +230,7 @@ def refuse_foreign_files(files: Sequence[DataFile], uri: str, options: Mapping[s
     if foreign is None and is_local:
         foreign = _find_link_outside([file.path for file in files], os.path.realpath(base))
     if foreign is not None:
-        raise DaybookError("IO_042", location=uri, file=foreign)
+        raise DaybookError("IO_042", format="Delta", location=uri, file=foreign)
 
 
 def _find_link_outside(paths: Sequence[str], base: str) -> str | None:

@@ -67,7 +67,10 @@ if TYPE_CHECKING:
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./=-]*")
 _FILE_COLUMN = "__file"
 _PARTITION_FILE_COLUMN = "__partition_file"
+_DELETED_FILE, _DELETED_ROW = "__daybook_deleted_file", "__daybook_deleted_row"
 _PATH_SQL = "_metadata.file_path"
+# Where Spark keeps the field id of a column of a Parquet file.
+FIELD_ID = "parquet.field.id"
 
 
 def known_periods(files: Iterable[DataFile], carried: frozenset[str]) -> frozenset[str] | None:
@@ -88,18 +91,36 @@ def scan_parquet(
     partitions: frozenset[str],
     root: str | None,
     storage: Storage = PROVIDER_STORAGE,
+    *,
+    field_ids: Mapping[str, int] | None = None,
+    deleted: Mapping[str, pa.Array] | None = None,
 ) -> SourceRows:
-    """The bound columns of all files; no files give an empty frame."""
+    """The bound columns of all files; no files give an empty frame.
+
+    With `field_ids`, stored columns are found by them, whatever their names in a file. The rows `deleted`, by file
+    and position, are left out.
+    """
     from pyspark.sql import types as spark_types
 
     if not files:
         return SourceRows.of(_empty_frame(spark, bindings))
     stored = {binding.stored: binding for binding in bindings if binding.stored not in partitions}
     schema = spark_types.StructType(
-        [spark_types.StructField(name, spark_data_type(binding.type)) for name, binding in stored.items()]
+        [
+            spark_types.StructField(
+                name,
+                spark_data_type(binding.type),
+                metadata=None if field_ids is None else {FIELD_ID: field_ids[binding.stored]},
+            )
+            for name, binding in stored.items()
+        ]
     )
     reader = spark.read.options(**storage.spark_options(*(file.path for file in files))).schema(schema)
     df = reader.parquet(*(literal_path_pattern(spark_uri(file.path, storage)) for file in files))
+    if field_ids is not None:
+        df = _without_field_ids(df, stored)
+    if deleted:
+        df = _without_deleted(spark, df, files, deleted)
     identity = {
         ORIGIN_COLUMN: _relative_path_sql([file.path for file in files], root),
         ORDINAL_COLUMN: "_metadata.row_index",
@@ -123,6 +144,32 @@ def scan_parquet(
     return SourceRows(
         identified, lambda: _join_by_file(df.selectExpr("*", file), lookup).selectExpr(*aliased_sql(columns))
     )
+
+
+def _without_field_ids(df: "DataFrame", names: Iterable[str]) -> "DataFrame":
+    """The same columns, so that an output does not write the field ids of what it was read from into its files.
+
+    Spark drops a projection that changes nothing but empties the metadata of a column, so it gets other metadata.
+    """
+    from pyspark.sql import functions as F
+
+    columns = (F.col(quote_identifier(name)).alias(name, metadata={"daybook.source": name}) for name in names)
+    return df.select(*columns, F.col("_metadata"))
+
+
+def _without_deleted(
+    spark: "SparkSession", df: "DataFrame", files: Sequence[DataFile], deleted: Mapping[str, pa.Array]
+) -> "DataFrame":
+    from pyspark.sql import functions as F
+
+    texts = [pa.array([_normalized_path(path)] * len(rows), pa.string()) for path, rows in deleted.items()]
+    positions = {_DELETED_FILE: pa.chunked_array(texts), _DELETED_ROW: pa.chunked_array(list(deleted.values()))}
+    lookup = spark.createDataFrame(pa.table(positions))
+    known = df if "_metadata" in df.columns else df.selectExpr("*", "_metadata")
+    is_deleted = (F.expr(_file_key_sql(files)) == F.col(_DELETED_FILE)) & (
+        F.col("_metadata.row_index") == F.col(_DELETED_ROW)
+    )
+    return known.join(F.broadcast(lookup), is_deleted, "left_anti")
 
 
 def spark_schema(bindings: Sequence[Binding], *, with_ordinal: bool) -> "spark_types.StructType":

@@ -1,0 +1,176 @@
+"""Opens the catalog of a data source and the tables in it, by pyiceberg."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyiceberg import exceptions as iceberg_errors
+from pyiceberg.catalog import Catalog
+from pyiceberg.table import Table
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import SQLAlchemyError
+
+from daybook.errors import DaybookError
+from daybook.model.datasource import DataSource, IcebergSource
+from daybook.model.secrets import is_secret_reference, mask_secrets, read_credential
+from daybook.resolve.location import Location
+from daybook.resolve.paths import absolute_root, is_remote
+
+# It warns of every commit that has to be tried again, which is no news for a user.
+logging.getLogger("pyiceberg").addHandler(logging.NullHandler())
+
+# A SQL catalog may be shared by several, each with a name of its own; this is the one that pyiceberg takes by default.
+_CATALOG_NAME = "default"
+_FILE_IO = "pyiceberg.io.pyarrow.PyArrowFileIO"
+# A table may name a class that pyiceberg would import and run.
+_CODE_PROPERTY = "write.py-location-provider.impl"
+
+# What pyiceberg and what lies under it raise; it has no common root.
+STORAGE_ERRORS: tuple[type[Exception], ...] = (
+    iceberg_errors.RESTError,
+    iceberg_errors.CommitFailedException,
+    iceberg_errors.ValidationException,
+    iceberg_errors.ValidationError,
+    iceberg_errors.NoSuchNamespaceError,
+    iceberg_errors.NoSuchTableError,
+    iceberg_errors.TableAlreadyExistsError,
+    iceberg_errors.NotInstalledError,
+    iceberg_errors.SignError,
+    iceberg_errors.ResolveError,
+    iceberg_errors.WaitingForLockException,
+    SQLAlchemyError,
+    OSError,
+)
+
+
+@contextmanager
+def catalog_errors(label: str, code: str = "IO_012") -> Iterator[None]:
+    """IO_012 for what a catalog or its storage refuses, without the secrets that it may repeat."""
+    try:
+        yield
+    except STORAGE_ERRORS as failure:
+        reason = mask_secrets(str(failure).strip() or type(failure).__name__)
+        raise DaybookError(code, location=label, reason=reason) from failure
+
+
+@contextmanager
+def opened_catalog(source: DataSource, workspace: Path, *, creates: bool = False) -> Iterator[Catalog | None]:
+    """The catalog; None where the file of a SQL catalog is not there yet and may not be made."""
+    if not isinstance(source, IcebergSource):
+        raise TypeError(f"{source.id} is no catalog")
+    properties = _properties(source, workspace)
+    if source.options.catalog == "sql" and (file := _sqlite_file(properties["uri"])) is not None:
+        if creates:
+            file.parent.mkdir(parents=True, exist_ok=True)
+        elif not file.is_file():
+            yield None
+            return
+    with catalog_errors(source.id):
+        catalog = _open(source, properties)
+    try:
+        yield catalog
+    finally:
+        catalog.close()
+
+
+@contextmanager
+def opened_table(location: Location, workspace: Path) -> Iterator[Table | None]:
+    """The table at a location; None where there is none."""
+    with opened_catalog(location.database, workspace) as catalog:
+        yield None if catalog is None else load_table(catalog, location)
+
+
+def load_table(catalog: Catalog, location: Location) -> Table | None:
+    with catalog_errors(location.label):
+        try:
+            table = catalog.load_table(table_identifier(location))
+        except (iceberg_errors.NoSuchTableError, iceberg_errors.NoSuchNamespaceError):
+            return None
+    if _CODE_PROPERTY in table.properties:
+        raise feature_error(location.label, f"code of its own ({_CODE_PROPERTY})")
+    return table
+
+
+def table_identifier(location: Location) -> tuple[str, ...]:
+    return (*(location.schema or "").split("."), location.table_name)
+
+
+def feature_error(label: str, feature: str, hint: str | None = None) -> DaybookError:
+    """IO_010 for what changes how the files of a table are to be read or written."""
+    hint = hint or "read it as a table of a data source of type spark_catalog, or rewrite it without the feature"
+    return DaybookError("IO_010", format="Iceberg", location=label, feature=feature, hint=hint)
+
+
+def _open(source: IcebergSource, properties: dict[str, str]) -> Catalog:
+    """Without `pyiceberg.catalog.load_catalog`, which adds what the user's own files and environment say."""
+    name = properties.pop("name", _CATALOG_NAME)
+    match source.options.catalog:
+        case "sql":
+            from pyiceberg.catalog.sql import SqlCatalog
+
+            return SqlCatalog(name, **properties)
+        case "rest":
+            from pyiceberg.catalog.rest import RestCatalog
+
+            return RestCatalog(name, **properties)
+        case "glue":
+            from pyiceberg.catalog.glue import GlueCatalog
+
+            return GlueCatalog(name, **properties)
+        case "hive":
+            from pyiceberg.catalog.hive import HiveCatalog
+
+            return HiveCatalog(name, **properties)
+
+
+def _properties(source: IcebergSource, workspace: Path) -> dict[str, str]:
+    options = source.options
+    properties = {"py-io-impl": _FILE_IO}
+    for name, value in options.properties.items():
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        properties[name] = read_credential(text, workspace) if is_secret_reference(text) else text
+    if options.warehouse is not None:
+        is_name = options.catalog == "rest" or is_remote(options.warehouse)
+        properties["warehouse"] = options.warehouse if is_name else absolute_root(options.warehouse, workspace)
+    if options.catalog == "sql":
+        properties["uri"] = _sql_address(options.uri, properties["warehouse"], workspace)
+    elif options.uri is not None:
+        properties["uri"] = options.uri
+    if source.credential_ref is not None:
+        properties |= _credential(source, read_credential(source.credential_ref, workspace), properties)
+    return properties
+
+
+def _sql_address(uri: str | None, warehouse: str, workspace: Path) -> str:
+    """Of a file in the warehouse without an address; a relative path of SQLite is relative to the workspace."""
+    if uri is None:
+        return f"sqlite:///{warehouse}/catalog.db"
+    url = make_url(uri)
+    if url.get_backend_name() != "sqlite" or not url.database or url.database == ":memory:":
+        return uri
+    return f"sqlite:///{workspace.absolute() / url.database}"
+
+
+def _sqlite_file(uri: str) -> Path | None:
+    url = make_url(uri)
+    is_file = url.get_backend_name() == "sqlite" and url.database not in (None, "", ":memory:")
+    return Path(str(url.database)) if is_file else None
+
+
+def _credential(source: IcebergSource, secret: str, properties: dict[str, str]) -> dict[str, str]:
+    """What the secret of a data source is for its kind of catalog."""
+    match source.options.catalog:
+        case "rest":
+            # A client id and its secret are exchanged for a token.
+            return {"credential" if ":" in secret else "token": secret}
+        case "sql":
+            url = make_url(properties["uri"]).set(password=secret)
+            return {"uri": url.render_as_string(hide_password=False)}
+        case "glue":
+            key, _, rest = secret.partition(":")
+            secret_key, _, token = rest.partition(":")
+            keys = {"client.access-key-id": key, "client.secret-access-key": secret_key}
+            return {**keys, "client.session-token": token} if token else keys
+        case "hive":
+            raise DaybookError("IO_012", location=source.id, reason="a hive catalog takes no credential_ref")
