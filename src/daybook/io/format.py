@@ -156,7 +156,7 @@ class Format(ABC):
         """The rows that a commit wrote, to be read without Spark; RUN_084 when they are not there as they were."""
         raise DaybookError("RUN_085", run_id=target.run_id, location=target.label, format=self.name)
 
-    def table_exists(self, location: Location, workspace: Path) -> bool:
+    def table_exists(self, location: Location, workspace: Path, storage: Storage = PROVIDER_STORAGE) -> bool:
         """Whether a table of a database is there; asks the database where that needs no Spark."""
         return True
 

@@ -99,7 +99,7 @@ def location_exists(location: Location, storage: Storage = PROVIDER_STORAGE) -> 
 def data_exists(location: Location, workspace: Path, storage: Storage = PROVIDER_STORAGE) -> bool:
     """The same for tables of databases, too, which are asked."""
     if location.is_database:
-        return format_named(location.format).table_exists(location, workspace)
+        return format_named(location.format).table_exists(location, workspace, storage)
     return location_exists(location, storage)
 
 

@@ -164,6 +164,12 @@ class Storage:
         bucket = self.bucket(uri)
         return _delta_options(bucket, bucket.key()) if bucket is not None else {}
 
+    def iceberg_options(self, uri: str) -> dict[str, str]:
+        """What pyiceberg needs beside an address; nothing for a bucket that nobody describes, which a catalog may."""
+        bucket = self.bucket(uri)
+        is_described = bucket is not None and bucket.settings != StorageSettings()
+        return _iceberg_options(bucket, bucket.key()) if bucket is not None and is_described else {}
+
     def spark_options(self, *uris: str) -> dict[str, str]:
         """The options with which one reader or writer of Spark reaches places."""
         buckets = {bucket.address: bucket for uri in uris if (bucket := self.bucket(uri)) is not None}
@@ -277,6 +283,34 @@ def _delta_options(bucket: Bucket, key: AccessKey | None) -> dict[str, str]:
                 given["azure_storage_endpoint"] = options.endpoint
             if key is not None:
                 given["azure_storage_account_key"] = key.secret
+            return given
+
+
+def _iceberg_options(bucket: Bucket, key: AccessKey | None) -> dict[str, str]:
+    options = bucket.settings.options
+    match bucket.scheme:
+        case "s3":
+            given = {"s3.force-virtual-addressing": str(not bucket.is_path_style).lower()}
+            if options.endpoint is not None:
+                given["s3.endpoint"] = options.endpoint
+            if options.region is not None or options.endpoint is not None:
+                given["s3.region"] = options.region or _DEFAULT_REGION
+            if key is not None:
+                given |= {"s3.access-key-id": key.id, "s3.secret-access-key": key.secret}
+            if key is not None and key.token is not None:
+                given["s3.session-token"] = key.token
+            return given
+        case "gs":
+            return {"gcs.service.host": options.endpoint} if options.endpoint is not None else {}
+        case _:
+            given = {"adls.account-name": bucket.account}
+            if key is not None:
+                given["adls.account-key"] = key.secret
+            if options.endpoint is not None:
+                endpoint = urlsplit(options.endpoint)
+                for kind in ("blob", "dfs"):
+                    given[f"adls.{kind}-storage-authority"] = endpoint.netloc
+                    given[f"adls.{kind}-storage-scheme"] = endpoint.scheme
             return given
 
 

@@ -7,15 +7,19 @@ from pathlib import Path
 
 from pyiceberg import exceptions as iceberg_errors
 from pyiceberg.catalog import Catalog
-from pyiceberg.table import Table
+from pyiceberg.io import FileIO, load_file_io
+from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.table import CreateTableTransaction, Table
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from daybook.errors import DaybookError
+from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.model.datasource import DataSource, IcebergSource
 from daybook.model.secrets import is_secret_reference, mask_secrets, read_credential
 from daybook.resolve.location import Location
-from daybook.resolve.paths import absolute_root, is_remote
+from daybook.resolve.paths import absolute_root, canonical_uri, is_remote
 
 # It warns of every commit that has to be tried again, which is no news for a user.
 logging.getLogger("pyiceberg").addHandler(logging.NullHandler())
@@ -55,11 +59,14 @@ def catalog_errors(label: str, code: str = "IO_012") -> Iterator[None]:
 
 
 @contextmanager
-def opened_catalog(source: DataSource, workspace: Path, *, creates: bool = False) -> Iterator[Catalog | None]:
+def opened_catalog(
+    source: DataSource, workspace: Path, storage: Storage = PROVIDER_STORAGE, *, creates: bool = False
+) -> Iterator[Catalog | None]:
     """The catalog; None where the file of a SQL catalog is not there yet and may not be made."""
     if not isinstance(source, IcebergSource):
         raise TypeError(f"{source.id} is no catalog")
     properties = _properties(source, workspace)
+    properties |= storage.iceberg_options(properties.get("warehouse", ""))
     if source.options.catalog == "sql" and (file := _sqlite_file(properties["uri"])) is not None:
         if creates:
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -75,13 +82,13 @@ def opened_catalog(source: DataSource, workspace: Path, *, creates: bool = False
 
 
 @contextmanager
-def opened_table(location: Location, workspace: Path) -> Iterator[Table | None]:
+def opened_table(location: Location, workspace: Path, storage: Storage = PROVIDER_STORAGE) -> Iterator[Table | None]:
     """The table at a location; None where there is none."""
-    with opened_catalog(location.database, workspace) as catalog:
-        yield None if catalog is None else load_table(catalog, location)
+    with opened_catalog(location.database, workspace, storage) as catalog:
+        yield None if catalog is None else load_table(catalog, location, storage)
 
 
-def load_table(catalog: Catalog, location: Location) -> Table | None:
+def load_table(catalog: Catalog, location: Location, storage: Storage = PROVIDER_STORAGE) -> Table | None:
     with catalog_errors(location.label):
         try:
             table = catalog.load_table(table_identifier(location))
@@ -89,7 +96,29 @@ def load_table(catalog: Catalog, location: Location) -> Table | None:
             return None
     if _CODE_PROPERTY in table.properties:
         raise feature_error(location.label, f"code of its own ({_CODE_PROPERTY})")
+    table.io = _with_storage(table.io, table.location(), storage)
     return table
+
+
+def create_table(
+    catalog: Catalog,
+    location: Location,
+    schema: Schema,
+    spec: PartitionSpec,
+    storage: Storage,
+    address: str | None = None,
+) -> CreateTableTransaction:
+    """A table that others see once the transaction is committed."""
+    transaction = catalog.create_table_transaction(table_identifier(location), schema, address, spec)
+    table = transaction._table
+    table.io = _with_storage(table.io, table.location(), storage)
+    return transaction
+
+
+def _with_storage(io: FileIO, address: str, storage: Storage) -> FileIO:
+    """What is said of a bucket for all clients holds for this one, too; else what the catalog says."""
+    options = storage.iceberg_options(canonical_uri(address))
+    return load_file_io({**io.properties, **options}, address) if options else io
 
 
 def table_identifier(location: Location) -> tuple[str, ...]:

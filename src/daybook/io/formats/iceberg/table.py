@@ -45,11 +45,13 @@ from daybook.io.formats.iceberg.history import (
 )
 from daybook.io.formats.parquet.format import known_periods, scan_parquet, type_errors
 from daybook.io.pins import ReadPart, TablePin
+from daybook.io.storage import Storage
 from daybook.io.stored_rows import ParquetPart, StoredRows, parquet_rows
 from daybook.io.target import TableTarget, parse_staged_name
 from daybook.io.writer import Commit
 from daybook.model.types import RUN_PERIOD_COLUMN
 from daybook.resolve.location import Location
+from daybook.resolve.paths import canonical_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -70,6 +72,7 @@ class IcebergFiles:
     root: str
     pin: TablePin
     may_repeat_ids: bool
+    storage: Storage
 
     @property
     def carried(self) -> frozenset[str]:
@@ -97,6 +100,7 @@ class _OpenedTable:
     at: SnapshotVersion
     schema: Schema
     pin: TablePin
+    storage: Storage
 
     @property
     def label(self) -> str:
@@ -104,10 +108,10 @@ class _OpenedTable:
 
 
 @contextmanager
-def _opened_for_reading(pinned_location: PinnedLocation, workspace: Path) -> Iterator[_OpenedTable]:
+def _opened_for_reading(pinned_location: PinnedLocation, request: ReadRequest) -> Iterator[_OpenedTable]:
     location = pinned_location.location
     pin = pinned_location.pin if isinstance(pinned_location.pin, TablePin) else None
-    with opened_table(location, workspace) as table:
+    with opened_table(location, request.workspace, request.storage) as table:
         if table is None:
             if pin is not None:
                 raise DaybookError("IO_009", location=location.label, reason="the table no longer exists")
@@ -118,7 +122,7 @@ def _opened_for_reading(pinned_location: PinnedLocation, workspace: Path) -> Ite
         at = current_version(table) if version is None else SnapshotVersion.of(version)
         schema = _schema_at(table, at, location.label)
         read_pin = TablePin(location.label, at.version, str(table.metadata.table_uuid))
-        yield _OpenedTable(table, at, schema, read_pin)
+        yield _OpenedTable(table, at, schema, read_pin, request.storage)
 
 
 def _schema_at(table: Table, at: SnapshotVersion, label: str) -> Schema:
@@ -136,7 +140,7 @@ def _schema_at(table: Table, at: SnapshotVersion, label: str) -> Schema:
 
 def find_iceberg(pinned_location: PinnedLocation, request: ReadRequest) -> IcebergFiles:
     location = pinned_location.location
-    with _opened_for_reading(pinned_location, request.workspace) as opened:
+    with _opened_for_reading(pinned_location, request) as opened:
         schema, label = opened.schema, opened.label
         names = [column.name for column in schema.fields]
         bindings = bind_columns(names, request.version, location)
@@ -150,7 +154,7 @@ def find_iceberg(pinned_location: PinnedLocation, request: ReadRequest) -> Icebe
         groups = tuple(_group_files(opened, bindings, needed, files))
         root = opened.table.location().rstrip("/").rpartition("/")[0]
         may_repeat_ids = _has_appended_slice(opened.table, [files[task.file.file_path] for task in needed])
-        return IcebergFiles(groups, bindings, _plain_path(root), opened.pin, may_repeat_ids)
+        return IcebergFiles(groups, bindings, _plain_path(root), opened.pin, may_repeat_ids, opened.storage)
 
 
 def _plan_files(opened: _OpenedTable, slices: frozenset[str] | None) -> list[FileScanTask]:
@@ -228,9 +232,9 @@ def _partition_text(value: object) -> str | None:
 
 
 def _plain_path(path: str) -> str:
-    """A local path without scheme, as pyiceberg reads it: nothing in it is decoded."""
+    """A local path without scheme, as pyiceberg reads it: nothing in it is decoded. Object stores have one spelling."""
     if not path.lower().startswith("file:"):
-        return path
+        return canonical_uri(path)
     return "/" + path[len("file:") :].lstrip("/")
 
 
@@ -272,7 +276,7 @@ def _imported_files(opened: _OpenedTable, tasks: Sequence[FileScanTask]) -> dict
         return {}
     paths = [task.file.file_path for task in tasks]
     with ThreadPoolExecutor(_FOOTER_READERS) as pool:
-        schemas = pool.map(lambda path: read_footer(_plain_path(path)), paths)
+        schemas = pool.map(lambda path: read_footer(_plain_path(path), opened.storage), paths)
         return {
             path: frozenset(schema.names)
             for path, schema in zip(paths, schemas, strict=True)
@@ -290,8 +294,8 @@ def _columns_of_import(opened: _OpenedTable, bindings: Bindings, stored: frozens
     )
 
 
-def read_footer(path: str) -> pa.Schema:
-    at = arrow_path(path)
+def read_footer(path: str, storage: Storage) -> pa.Schema:
+    at = arrow_path(path, storage)
     try:
         with at.system.open_input_file(at.path) as stream:
             return pq.read_schema(stream)
@@ -341,6 +345,7 @@ def read_iceberg(spark: "SparkSession", table: IcebergFiles, location: Location)
             group.bindings,
             group.partitions,
             table.root,
+            table.storage,
             field_ids=group.field_ids,
             deleted=group.deleted,
         )
@@ -367,7 +372,7 @@ def table_files(table: IcebergFiles) -> TableFiles:
                 names = {own.stored: bound.stored for own, bound in bindings}
                 names |= dict.fromkeys(group.partitions)
             else:
-                stored = {number: name for name, number in _ids_by_name(read_footer(file.path)).items()}
+                stored = {number: name for name, number in _ids_by_name(read_footer(file.path, table.storage)).items()}
                 names = {own.stored: stored.get(group.field_ids[own.stored]) for own, _ in bindings}
             files.append(replace(file, stored_names=names, deleted=group.deleted.get(file.path)))
     in_order = tuple(sorted(files, key=lambda file: file.path))
@@ -390,7 +395,7 @@ def _has_appended_slice(table: Table, files: Iterable[DataFile]) -> bool:
 def committed_rows(target: TableTarget, commit: Commit) -> StoredRows:
     """What a commit added, at the snapshot that it made: the files below the folder named after run and operation."""
     label, version = target.label, commit.version
-    with opened_table(target.location, target.workspace) as table:
+    with opened_table(target.location, target.workspace, target.storage) as table:
         snapshot_id = None if version is None else SnapshotVersion.of(version).snapshot_id
         snapshot = None if table is None or snapshot_id is None else table.snapshot_by_id(snapshot_id)
         if table is None or snapshot is None:
@@ -400,7 +405,9 @@ def committed_rows(target: TableTarget, commit: Commit) -> StoredRows:
         _refuse_foreign_files(tasks, table, target.location, target.workspace)
     own = (target.run_id, target.operation_seq)
     paths = [_plain_path(task.file.file_path) for task in tasks]
-    parts = [ParquetPart(path) for path in paths if parse_staged_name(path.split("/")[-2]) == own]
+    parts = [
+        ParquetPart(path, storage=target.storage) for path in paths if parse_staged_name(path.split("/")[-2]) == own
+    ]
     rows = parquet_rows(target.columns, parts, label)
     if (row_count := sum(block.rows or 0 for block in rows.blocks)) != commit.rows:
         reason = f"the table has {row_count} of {commit.rows} rows"
@@ -408,9 +415,9 @@ def committed_rows(target: TableTarget, commit: Commit) -> StoredRows:
     return rows
 
 
-def has_data_commits_since(pin: TablePin, location: Location, workspace: Path) -> bool:
+def has_data_commits_since(pin: TablePin, location: Location, workspace: Path, storage: Storage) -> bool:
     """Whether a snapshot after the pinned one added or removed rows; a history that was cut counts as a change."""
-    with opened_table(location, workspace) as table:
+    with opened_table(location, workspace, storage) as table:
         if table is None or str(table.metadata.table_uuid) != pin.table_id:
             return True
         pinned = SnapshotVersion.of(pin.version).snapshot_id
@@ -424,9 +431,9 @@ def has_data_commits_since(pin: TablePin, location: Location, workspace: Path) -
         return pinned is not None
 
 
-def verify_table(pin: TablePin, location: Location, workspace: Path) -> None:
+def verify_table(pin: TablePin, location: Location, workspace: Path, storage: Storage) -> None:
     """IO_008 when the table is gone or another one, or the snapshot has expired."""
-    with opened_table(location, workspace) as table:
+    with opened_table(location, workspace, storage) as table:
         snapshot_id = SnapshotVersion.of(pin.version).snapshot_id
         is_there = table is not None and (snapshot_id is None or table.snapshot_by_id(snapshot_id) is not None)
         if table is None or not is_there or str(table.metadata.table_uuid) != pin.table_id:

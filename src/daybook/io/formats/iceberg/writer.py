@@ -34,6 +34,7 @@ from daybook.expression import quote_identifier
 from daybook.io.filesystem import arrow_path, join_uri, local_path, spark_uri
 from daybook.io.formats.iceberg.catalog import (
     catalog_errors,
+    create_table,
     load_table,
     opened_catalog,
     opened_table,
@@ -63,6 +64,7 @@ from daybook.io.formats.iceberg.history import (
 )
 from daybook.io.formats.iceberg.table import data_folder, plan_files, referenced_folders
 from daybook.io.formats.parquet.format import FIELD_ID
+from daybook.io.storage import Storage
 from daybook.io.target import OutputColumn, TableTarget, WrittenSlice
 from daybook.io.writer import (
     CheckedTarget,
@@ -97,7 +99,7 @@ class StagingPlace:
 
 class IcebergWriter:
     def check(self, target: TableTarget) -> CheckedTarget:
-        with opened_table(target.location, target.workspace) as table:
+        with opened_table(target.location, target.workspace, target.storage) as table:
             if table is None:
                 return CheckedTarget()
             fitted: tuple[OutputColumn, ...] = ()
@@ -111,9 +113,9 @@ class IcebergWriter:
     def stage(self, df: "DataFrame", target: TableTarget, checked: CheckedTarget | None = None) -> StagedOutput:
         from pyspark.sql import functions as F
 
-        with opened_catalog(target.datasource, target.workspace, creates=True) as catalog:
+        with opened_catalog(target.datasource, target.workspace, target.storage, creates=True) as catalog:
             assert catalog is not None
-            table = load_table(catalog, target.location)
+            table = load_table(catalog, target.location, target.storage)
             seen = _seen(table, target) if checked is None else checked.seen
             place = staging_place(catalog, table, target)
             properties = {} if table is None else dict(table.properties)
@@ -127,17 +129,20 @@ class IcebergWriter:
             period = F.lit(target.run_period)
             columns.append(period.alias(RUN_PERIOD_COLUMN, metadata={FIELD_ID: place.field_ids[RUN_PERIOD_COLUMN]}))
         with translate_spark_failures(target):
-            rows.select(*columns).write.mode("error").parquet(spark_uri(place.folder))
+            writer = rows.select(*columns).write.options(**target.storage.spark_options(place.folder))
+            writer.mode("error").parquet(spark_uri(place.folder, target.storage))
         schema = schema_of_files(target, place.field_ids)
-        files = staged_parquet_files(place.folder, lambda footer: describe_file(footer, schema, properties))
+        files = staged_parquet_files(
+            place.folder, lambda footer: describe_file(footer, schema, properties), target.storage
+        )
         count = sum(file.rows for file in files)
         return StagedOutput(place.folder, count, watch.fingerprint, files=files, seen=seen)
 
     def commit(self, staged: StagedOutput, target: TableTarget, fence: Fence = no_fence) -> Commit:
-        with opened_catalog(target.datasource, target.workspace, creates=True) as catalog:
+        with opened_catalog(target.datasource, target.workspace, target.storage, creates=True) as catalog:
             assert catalog is not None
             for _ in range(_ATTEMPTS):
-                table = load_table(catalog, target.location)
+                table = load_table(catalog, target.location, target.storage)
                 if table is not None:
                     if (done := find_commit(table, target)) is not None:
                         return done
@@ -152,17 +157,17 @@ class IcebergWriter:
         raise DaybookError("IO_024", location=target.label, slice=target.slice_note)
 
     def committed(self, target: TableTarget) -> Commit | None:
-        with opened_table(target.location, target.workspace) as table:
+        with opened_table(target.location, target.workspace, target.storage) as table:
             return None if table is None else find_commit(table, target)
 
     def slices(self, target: TableTarget) -> tuple[WrittenSlice, ...]:
-        with opened_table(target.location, target.workspace) as table:
+        with opened_table(target.location, target.workspace, target.storage) as table:
             return () if table is None else written_slices(table, target)
 
     def drop_slice(self, target: TableTarget, fence: Fence = no_fence) -> Commit:
-        with opened_catalog(target.datasource, target.workspace) as catalog:
+        with opened_catalog(target.datasource, target.workspace, target.storage) as catalog:
             for _ in range(_ATTEMPTS):
-                table = None if catalog is None else load_table(catalog, target.location)
+                table = None if catalog is None else load_table(catalog, target.location, target.storage)
                 if table is None:
                     raise DaybookError("IO_001", location=target.label)
                 if (done := find_commit(table, target)) is not None:
@@ -178,16 +183,16 @@ class IcebergWriter:
 
     def discard(self, target: TableTarget) -> None:
         """Staged folders that no snapshot of the table refers to."""
-        with opened_catalog(target.datasource, target.workspace) as catalog:
+        with opened_catalog(target.datasource, target.workspace, target.storage) as catalog:
             if catalog is None:
                 return
-            table = load_table(catalog, target.location)
+            table = load_table(catalog, target.location, target.storage)
             folder = _data_folder(catalog, table, target)
             names = [] if folder is None else _staged_names(folder, target)
             needed = _needed_folders(table, names, target)
         for name in names:
             if name not in needed:
-                _remove_folder(join_uri(folder or "", name))
+                _remove_folder(join_uri(folder or "", name), target.storage)
 
 
 def staging_place(catalog: Catalog, table: Table | None, target: TableTarget) -> StagingPlace:
@@ -206,12 +211,13 @@ def _data_folder(catalog: Catalog, table: Table | None, target: TableTarget, *, 
         elif not catalog.namespace_exists(namespace):
             return None
         # Nothing is created before this transaction is committed.
-        new = catalog.create_table_transaction(table_identifier(target.location), new_schema(target))
+        schema = new_schema(target)
+        new = create_table(catalog, target.location, schema, new_partition_spec(schema, target), target.storage)
     return data_folder(new.table_metadata.location, {})
 
 
 def _staged_names(folder: str, target: TableTarget) -> list[str]:
-    at = arrow_path(folder)
+    at = arrow_path(folder, target.storage)
     items = at.system.get_file_info(fs.FileSelector(at.path, allow_not_found=True))
     return [item.base_name for item in items if item.base_name.startswith(f"{target.staging_key}.")]
 
@@ -224,11 +230,11 @@ def _needed_folders(table: Table | None, names: Sequence[str], target: TableTarg
     return {name for name in names if name in committed} or referenced_folders(table, names)
 
 
-def _remove_folder(folder: str) -> None:
+def _remove_folder(folder: str, storage: Storage) -> None:
     if (path := local_path(folder)) is not None:
         remove_tree(path)
     else:
-        at = arrow_path(folder)
+        at = arrow_path(folder, storage)
         at.system.delete_dir(at.path)
 
 
@@ -328,9 +334,8 @@ def _commit_files(catalog: Catalog, table: Table | None, staged: StagedOutput, t
     if table is None:
         schema = new_schema(target)
         location = staged.staging.rpartition("/data/")[0]
-        transaction: Transaction = catalog.create_table_transaction(
-            table_identifier(target.location), schema, location, new_partition_spec(schema, target)
-        )
+        spec = new_partition_spec(schema, target)
+        transaction = create_table(catalog, target.location, schema, spec, target.storage, location)
         return _commit_snapshot(transaction, None, _data_files(transaction, staged, target), (), staged, target)
     removed = [] if target.mode == "append" else _live_files(table, target)
     return _replace_files(table, staged.files, removed, staged, target)

@@ -277,7 +277,7 @@ class PostgresqlFormat(Format):
         rows = PostgresqlRows(target.location, dataset_of(target.columns), target.workspace, slices)
         return StoredRows(target.columns, (SourceBlock(rows),), is_columnar=False)
 
-    def table_exists(self, location: Location, workspace: Path) -> bool:
+    def table_exists(self, location: Location, workspace: Path, storage: Storage = PROVIDER_STORAGE) -> bool:
         source = postgresql_source(location.datasource)
         with connect_postgresql(source, workspace) as connection:
             return (

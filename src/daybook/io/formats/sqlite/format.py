@@ -371,7 +371,7 @@ class SqliteFormat(Format):
         rows = SqliteRows(target.location, dataset_of(target.columns), target.workspace, slices)
         return StoredRows(target.columns, (SourceBlock(rows),), is_columnar=False)
 
-    def table_exists(self, location: Location, workspace: Path) -> bool:
+    def table_exists(self, location: Location, workspace: Path, storage: Storage = PROVIDER_STORAGE) -> bool:
         path = database_path(location.datasource, workspace)
         if not path.is_file():
             return False
