@@ -266,6 +266,11 @@ class ParquetPart:
     path: str
     constants: Mapping[str, str | None] = field(default_factory=dict)
     storage: Storage = PROVIDER_STORAGE
+    # What columns are named in the file, where that is another name.
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def name_of(self, column: OutputColumn) -> str:
+        return self.names.get(column.name, column.name)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -285,7 +290,7 @@ class _ParquetBlock(RowBlock):
     def batches(self, columns: Sequence[OutputColumn], size: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
         place = arrow_path(self.part.path, self.part.storage)
         stored = set(self.metadata.schema.to_arrow_schema().names)
-        stored_columns = [column.name for column in columns if column.name in stored]
+        stored_columns = [name for column in columns if (name := self.part.name_of(column)) in stored]
         with place.system.open_input_file(place.path) as source:
             file = pq.ParquetFile(source, metadata=self.metadata, pre_buffer=False)
             if not stored_columns:
@@ -307,8 +312,8 @@ class _ParquetBlock(RowBlock):
         arrays = []
         for column in columns:
             type_ = arrow_type(column.type)
-            if column.name in batch.schema.names:
-                values = batch.column(column.name)
+            if (name := self.part.name_of(column)) in batch.schema.names:
+                values = batch.column(name)
                 arrays.append(values if values.type == type_ else values.cast(type_))
             else:
                 constant = pa.scalar(self.part.constants.get(column.name), pa.string()).cast(type_)

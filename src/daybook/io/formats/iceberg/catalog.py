@@ -54,7 +54,9 @@ def catalog_errors(label: str, code: str = "IO_012") -> Iterator[None]:
     try:
         yield
     except STORAGE_ERRORS as failure:
-        reason = mask_secrets(str(failure).strip() or type(failure).__name__)
+        # What follows the first line is a statement, or where to read on.
+        first_line = next(iter(str(failure).strip().splitlines()), type(failure).__name__)
+        reason = mask_secrets(first_line)
         raise DaybookError(code, location=label, reason=reason) from failure
 
 
@@ -74,7 +76,11 @@ def opened_catalog(
             yield None
             return
     with catalog_errors(source.id):
-        catalog = _open(source, properties)
+        try:
+            catalog = _open(source, dict(properties))
+        except SQLAlchemyError:
+            # Two that open a new catalog at the same time both make its tables.
+            catalog = _open(source, properties)
     try:
         yield catalog
     finally:
@@ -119,6 +125,16 @@ def _with_storage(io: FileIO, address: str, storage: Storage) -> FileIO:
     """What is said of a bucket for all clients holds for this one, too; else what the catalog says."""
     options = storage.iceberg_options(canonical_uri(address))
     return load_file_io({**io.properties, **options}, address) if options else io
+
+
+def create_namespace(catalog: Catalog, location: Location) -> None:
+    """Safe when two processes create it at the same time."""
+    namespace = table_identifier(location)[:-1]
+    try:
+        catalog.create_namespace_if_not_exists(namespace)
+    except (iceberg_errors.NamespaceAlreadyExistsError, SQLAlchemyError):
+        if not catalog.namespace_exists(namespace):
+            raise
 
 
 def table_identifier(location: Location) -> tuple[str, ...]:

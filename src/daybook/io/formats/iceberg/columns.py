@@ -10,6 +10,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table, Transaction
 from pyiceberg.transforms import IdentityTransform
 
+from daybook.io.iceberg_names import daybook_name, stored_name
 from daybook.io.target import OutputColumn, TableTarget
 from daybook.io.writer import declared_type_text
 from daybook.model.types import (
@@ -99,13 +100,13 @@ def kept_types(table: Table, target: TableTarget) -> dict[str, str | None]:
         return {}
     own = RUN_PERIOD_COLUMN if target.run_period is not None else None
     stored = arrow_schema(table.schema())
-    return {field.name: declared_type_text(field.type) for field in stored if field.name != own}
+    return {daybook_name(field.name): declared_type_text(field.type) for field in stored if field.name != own}
 
 
 def written_columns(target: TableTarget) -> tuple[OutputColumn, ...]:
-    """Those of an output, and the one that a table is divided by."""
+    """Those of an output as the table names them, and the one that it is divided by."""
     own = (OutputColumn(RUN_PERIOD_COLUMN, STRING),) if target.run_period is not None else ()
-    return (*target.columns, *own)
+    return (*(OutputColumn(stored_name(column.name), column.type) for column in target.columns), *own)
 
 
 def new_schema(target: TableTarget) -> Schema:

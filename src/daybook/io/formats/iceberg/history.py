@@ -6,9 +6,11 @@ set in the same commit: snapshots are expired by the maintenance of others, and 
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot
 
@@ -32,6 +34,7 @@ _SLICE_PROPERTY = "daybook.slice."
 # The token of a table without any snapshot.
 _NO_SNAPSHOT = "0"
 _FOREVER_MS = 2**63 - 1
+_TAG_ATTEMPTS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,15 +216,36 @@ def _tag_prefix(store: HoldingStore) -> str:
 def hold_version(table: Table, version: TableVersion, holder: VersionHolder) -> None:
     """Tag the snapshot, so that no maintenance expires it."""
     name, snapshot_id = tag_name(holder), SnapshotVersion.of(version).snapshot_id
-    if snapshot_id is None or name in table.refs() or table.snapshot_by_id(snapshot_id) is None:
-        return
-    # Without an age of its own a tag goes by what the table says of all of them.
-    table.manage_snapshots().create_tag(snapshot_id, name, max_ref_age_ms=_FOREVER_MS).commit()
+    for is_last in _attempts():
+        if snapshot_id is None or name in table.refs() or table.snapshot_by_id(snapshot_id) is None:
+            return
+        with _beside_others(table, is_last=is_last):
+            # Without an age of its own a tag goes by what the table says of all of them.
+            table.manage_snapshots().create_tag(snapshot_id, name, max_ref_age_ms=_FOREVER_MS).commit()
 
 
 def release_version(table: Table, holder: VersionHolder) -> None:
-    if (name := tag_name(holder)) in table.refs():
-        table.manage_snapshots().remove_tag(name).commit()
+    name = tag_name(holder)
+    for is_last in _attempts():
+        if name not in table.refs():
+            return
+        with _beside_others(table, is_last=is_last):
+            table.manage_snapshots().remove_tag(name).commit()
+
+
+def _attempts() -> Iterator[bool]:
+    return (number == _TAG_ATTEMPTS for number in range(1, _TAG_ATTEMPTS + 1))
+
+
+@contextmanager
+def _beside_others(table: Table, *, is_last: bool) -> Iterator[None]:
+    """A commit that another one was faster than is tried again: tags are not in conflict with rows."""
+    try:
+        yield
+    except CommitFailedException:
+        if is_last:
+            raise
+        table.refresh()
 
 
 def versions_held_by(table: Table, store: HoldingStore) -> tuple[tuple[TableVersion, VersionHolder], ...]:

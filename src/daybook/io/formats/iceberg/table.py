@@ -44,6 +44,7 @@ from daybook.io.formats.iceberg.history import (
     slices_appended_to,
 )
 from daybook.io.formats.parquet.format import known_periods, scan_parquet, type_errors
+from daybook.io.iceberg_names import ICEBERG_NAMES, daybook_name, stored_name
 from daybook.io.pins import ReadPart, TablePin
 from daybook.io.storage import Storage
 from daybook.io.stored_rows import ParquetPart, StoredRows, parquet_rows
@@ -142,8 +143,8 @@ def find_iceberg(pinned_location: PinnedLocation, request: ReadRequest) -> Icebe
     location = pinned_location.location
     with _opened_for_reading(pinned_location, request) as opened:
         schema, label = opened.schema, opened.label
-        names = [column.name for column in schema.fields]
-        bindings = bind_columns(names, request.version, location)
+        names = [daybook_name(column.name) for column in schema.fields]
+        bindings = _as_stored(bind_columns(names, request.version, location))
         errors = type_errors(bindings.all, arrow_schema(schema), label)
         raise_all([*missing_column_errors(bindings, label), *errors])
         _refuse_defaults(opened, bindings)
@@ -155,6 +156,15 @@ def find_iceberg(pinned_location: PinnedLocation, request: ReadRequest) -> Icebe
         root = opened.table.location().rstrip("/").rpartition("/")[0]
         may_repeat_ids = _has_appended_slice(opened.table, [files[task.file.file_path] for task in needed])
         return IcebergFiles(groups, bindings, _plain_path(root), opened.pin, may_repeat_ids, opened.storage)
+
+
+def _as_stored(bindings: Bindings) -> Bindings:
+    """Bindings to the names that columns have in the table."""
+    declared, carried = (
+        tuple(replace(binding, stored=stored_name(binding.stored)) for binding in bound)
+        for bound in (bindings.declared, bindings.carried)
+    )
+    return replace(bindings, declared=declared, carried=carried)
 
 
 def _plan_files(opened: _OpenedTable, slices: frozenset[str] | None) -> list[FileScanTask]:
@@ -405,9 +415,8 @@ def committed_rows(target: TableTarget, commit: Commit) -> StoredRows:
         _refuse_foreign_files(tasks, table, target.location, target.workspace)
     own = (target.run_id, target.operation_seq)
     paths = [_plain_path(task.file.file_path) for task in tasks]
-    parts = [
-        ParquetPart(path, storage=target.storage) for path in paths if parse_staged_name(path.split("/")[-2]) == own
-    ]
+    written = [path for path in paths if parse_staged_name(path.split("/")[-2]) == own]
+    parts = [ParquetPart(path, storage=target.storage, names=ICEBERG_NAMES) for path in written]
     rows = parquet_rows(target.columns, parts, label)
     if (row_count := sum(block.rows or 0 for block in rows.blocks)) != commit.rows:
         reason = f"the table has {row_count} of {commit.rows} rows"

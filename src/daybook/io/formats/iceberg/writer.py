@@ -34,6 +34,7 @@ from daybook.expression import quote_identifier
 from daybook.io.filesystem import arrow_path, join_uri, local_path, spark_uri
 from daybook.io.formats.iceberg.catalog import (
     catalog_errors,
+    create_namespace,
     create_table,
     load_table,
     opened_catalog,
@@ -64,6 +65,7 @@ from daybook.io.formats.iceberg.history import (
 )
 from daybook.io.formats.iceberg.table import data_folder, plan_files, referenced_folders
 from daybook.io.formats.parquet.format import FIELD_ID
+from daybook.io.iceberg_names import stored_name
 from daybook.io.storage import Storage
 from daybook.io.target import OutputColumn, TableTarget, WrittenSlice
 from daybook.io.writer import (
@@ -122,8 +124,9 @@ class IcebergWriter:
         watch = FingerprintObserver(target.columns)
         rows = watch.on(df)
         columns = [
-            F.col(quote_identifier(column.name)).alias(column.name, metadata={FIELD_ID: place.field_ids[column.name]})
+            F.col(quote_identifier(column.name)).alias(name, metadata={FIELD_ID: place.field_ids[name]})
             for column in target.columns
+            for name in (stored_name(column.name),)
         ]
         if target.run_period is not None:
             period = F.lit(target.run_period)
@@ -207,7 +210,7 @@ def _data_folder(catalog: Catalog, table: Table | None, target: TableTarget, *, 
     namespace = table_identifier(target.location)[:-1]
     with catalog_errors(target.label, "IO_026" if creates else "IO_012"):
         if creates:
-            catalog.create_namespace_if_not_exists(namespace)
+            create_namespace(catalog, target.location)
         elif not catalog.namespace_exists(namespace):
             return None
         # Nothing is created before this transaction is committed.

@@ -9,6 +9,7 @@ from daybook.engine.java.session import current_session
 from daybook.errors import DaybookError
 from daybook.expression import quote_identifier
 from daybook.io.column_types import arrow_equivalent
+from daybook.io.iceberg_names import ICEBERG_NAMES
 from daybook.io.writer import declared_type_text
 from daybook.model.datasource import SparkCatalogSource
 from daybook.model.definition import TableVersion
@@ -141,23 +142,19 @@ def failure_reason(failure: Exception) -> str:
     return next((line.strip() for line in (message or str(failure)).splitlines() if line.strip()), "no reason given")
 
 
-# Iceberg refuses to read a table with columns that are named like its own metadata.
-_ICEBERG_NAMES = {"_row_id": "daybook_row_id", "_deleted": "daybook_deleted"}
-
-
 def stored_name(column: str, provider: Provider) -> str:
     """The name of a column in a table of a provider."""
-    return _ICEBERG_NAMES.get(column, column) if provider == "iceberg" else column
+    return ICEBERG_NAMES.get(column, column) if provider == "iceberg" else column
 
 
 def as_stored(df: "DataFrame", provider: Provider) -> "DataFrame":
     """Rows with their columns named as a table of the provider has them."""
-    return df.withColumnsRenamed(_ICEBERG_NAMES) if provider == "iceberg" else df
+    return df.withColumnsRenamed(ICEBERG_NAMES) if provider == "iceberg" else df
 
 
 def as_named(df: "DataFrame", provider: Provider | None) -> "DataFrame":
     """Rows of a table with the names that Daybook has for their columns."""
-    names = {stored: name for name, stored in _ICEBERG_NAMES.items()}
+    names = {stored: name for name, stored in ICEBERG_NAMES.items()}
     return df.withColumnsRenamed(names) if provider == "iceberg" else df
 
 

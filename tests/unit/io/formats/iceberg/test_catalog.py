@@ -1,5 +1,6 @@
 """Which catalog a data source is, with what properties and secrets."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
 from unittest.mock import patch
@@ -13,7 +14,7 @@ from daybook.io.formats.iceberg.format import FORMAT
 from daybook.io.location_checks import location_identity
 from daybook.model.datasource import IcebergSource
 from daybook.resolve.location import table_location
-from tests.unit.io.formats.iceberg.lake import source
+from tests.unit.io.formats.iceberg.lake import WRITER, Lake, source
 
 
 class _Catalog:
@@ -115,3 +116,13 @@ def test_a_catalog_that_cannot_be_reached_is_told_without_its_secret(
 def test_looking_at_a_catalog_that_is_not_there_yet_makes_none(tmp_path: Path) -> None:
     assert FORMAT.ping(source(), tmp_path) == "sql catalog, namespace close (created by the first write)"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_many_that_open_a_new_catalog_at_once_all_find_it(tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    targets = [lake.target(run_period=f"2026-{month:02}") for month in range(1, 7)]
+    with ThreadPoolExecutor(len(targets)) as pool:
+        staged = list(pool.map(lake.stage, targets, "abcdef"))
+        commits = list(pool.map(WRITER.commit, staged, targets))
+    assert [commit.rows for commit in commits] == [1] * 6
+    assert [key for key, _ in lake.rows()] == list("abcdef")

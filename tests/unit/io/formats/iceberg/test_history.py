@@ -1,8 +1,12 @@
 """What others see of a table's history, and what maintenance leaves of it."""
 
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import CommitFailedException
 
 from daybook.errors import DaybookError
 from daybook.io.format import HoldingStore, VersionHolder
@@ -102,3 +106,20 @@ def test_a_pinned_table_that_was_made_again_or_whose_snapshot_expired_is_another
     with pytest.raises(DaybookError) as caught:
         FORMAT.verify_pin(before, lake.location, lake.root)
     assert caught.value.code == "IO_008"
+
+
+def test_a_tag_is_set_beside_commits_of_others(lake: Lake) -> None:
+    held = version(lake, "a")
+    others = iter("xyz")
+    load = SqlCatalog.commit_table
+
+    def commit_after_another(self: SqlCatalog, *arguments: Any) -> Any:
+        for key in others:
+            with patch.object(SqlCatalog, "commit_table", load):
+                lake.append_as_another(key, "2026-02")
+            raise CommitFailedException("Table has been updated by another process")
+        return load(self, *arguments)
+
+    with patch.object(SqlCatalog, "commit_table", commit_after_another):
+        FORMAT.hold_version(lake.location, held, HOLDER, lake.root)
+    assert FORMAT.versions_held_by(lake.location, STORE, lake.root) == ((held, HOLDER),)
