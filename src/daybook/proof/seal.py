@@ -39,7 +39,7 @@ from daybook.proof.timestamp import request_timestamp
 from daybook.resolve.calendars.calendar import DAY, GREGORIAN, PeriodCalendar
 from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt.prepare import PreparedRun, restore_run
-from daybook.runs.attempt.recorder import LOAD_SEQ
+from daybook.runs.attempt.recorder import LOAD_SEQ, holding_store
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.outputs import PlannedOutput
 from daybook.runs.slices import read_written_rows
@@ -387,13 +387,14 @@ def hold_sealed_versions(environment: RunEnvironment, certificate: SignedCertifi
 
     Daybook's own `gc` knows them from the store.
     """
+    store = holding_store(environment.store)
     for output in certificate.outputs:
         version = output.commit.table_version
         if version is None:
             continue
         target = output.planned.target
         format_ = format_named(target.format)
-        holder = VersionHolder(environment.store.identity, f"sealed-{target.run_id}", target.operation_seq)
+        holder = VersionHolder(store, f"sealed-{target.run_id}", target.operation_seq)
         # A table that cannot be reached is not vacuumed.
         with suppress(OSError, DaybookError, *format_.storage_errors):
             location = replace(target.location, version=version)
