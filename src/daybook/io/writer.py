@@ -66,6 +66,14 @@ class StagedFile:
 
 
 @dataclass(frozen=True, slots=True)
+class RowsDigest:
+    """Of the rows of an output, whatever their order: without the times at which rows were made, and with them."""
+
+    rows: str
+    with_times: str
+
+
+@dataclass(frozen=True, slots=True)
 class StagedOutput:
     """Data that was written but is not yet the target; `staging` is the folder or the table that holds it."""
 
@@ -74,6 +82,8 @@ class StagedOutput:
     # None where the format takes it from the files of a commit when it is asked for.
     fingerprint: str | None = None
     files: tuple[StagedFile, ...] = ()
+    # Of the rows, taken while they were written.
+    digest: "RowsDigest | None" = None
     # What the slice or table was when it was checked, to notice another writer.
     seen: str | None = None
     # How long writing took; a run measures it.
@@ -278,6 +288,9 @@ def sync_to_disk(path: Path) -> None:
         os.close(handle)
 
 
+# When a row was made says nothing about what it is.
+TIME_COLUMNS = frozenset({"_created_at", "_updated_at"})
+
 _LOW_HALF = 0xFFFFFFFF
 _DIGITS = 12
 # Takes the smallest numbers to where powers of ten have all their digits.
@@ -300,13 +313,13 @@ def row_hash(columns: Sequence[OutputColumn]) -> "Column":
     return F.xxhash64(*(part for index, column in enumerate(columns) for part in (F.lit(index), *_hash_inputs(column))))
 
 
-def hash_sums(hashed: "Column") -> "list[Column]":
+def hash_sums(hashed: "Column", prefix: str = "") -> "list[Column]":
     """The aggregates of the hashes of rows."""
     from pyspark.sql import functions as F
 
     return [
-        F.sum(hashed.bitwiseAND(F.lit(_LOW_HALF))).alias(_LOW_SUM),
-        F.sum(F.shiftrightunsigned(hashed, 32)).alias(_HIGH_SUM),
+        F.sum(hashed.bitwiseAND(F.lit(_LOW_HALF))).alias(f"{prefix}{_LOW_SUM}"),
+        F.sum(F.shiftrightunsigned(hashed, 32)).alias(f"{prefix}{_HIGH_SUM}"),
     ]
 
 
@@ -336,8 +349,8 @@ def float_digits(value: "Column") -> "list[Column]":
     return [F.when(is_plain, digits).otherwise(value + F.lit(0.0)), magnitude]
 
 
-def format_fingerprint(columns: Sequence[OutputColumn], observed: Mapping[str, Any]) -> str:
-    sums = [observed.get(_LOW_SUM) or 0, observed.get(_HIGH_SUM) or 0]
+def format_fingerprint(columns: Sequence[OutputColumn], observed: Mapping[str, Any], prefix: str = "") -> str:
+    sums = [observed.get(f"{prefix}{_LOW_SUM}") or 0, observed.get(f"{prefix}{_HIGH_SUM}") or 0]
     content = [[[column.name, str(column.type)] for column in columns], observed[ROWS], sums]
     return hashlib.blake2b(json.dumps(content).encode(), digest_size=16).hexdigest()
 
@@ -348,21 +361,41 @@ def format_parts(columns: Sequence[OutputColumn], parts: Sequence[Mapping[str, A
     return format_fingerprint(columns, whole)
 
 
-class FingerprintObserver:
-    """Observes a frame while it is written; another query counts where Spark has lost what it observed."""
+_WITHOUT_TIMES, _WITH_TIMES = "plain_", "timed_"
 
-    def __init__(self, columns: Sequence[OutputColumn]) -> None:
+
+class FingerprintObserver:
+    """Observes a frame while it is written; another query counts where Spark has lost what it observed.
+
+    With `takes_fingerprint` also the fingerprint by which a replay is compared, which hashes all columns at once.
+    """
+
+    def __init__(self, columns: Sequence[OutputColumn], *, takes_fingerprint: bool = True) -> None:
         from pyspark.sql import Observation
 
         self._columns = tuple(columns)
+        self._timeless = tuple(column for column in columns if column.name not in TIME_COLUMNS)
+        self._takes_fingerprint = takes_fingerprint
         self._observation = Observation()
         self._df: DataFrame | None = None
         self._found: Mapping[str, Any] = {}
 
     def on(self, df: "DataFrame") -> "DataFrame":
         self._df = df
-        first, *rest = fingerprint_aggregates(self._columns)
+        first, *rest = self._aggregates()
         return observe_rows(df, self._observation, first, *rest)
+
+    def _aggregates(self) -> "list[Column]":
+        from pyspark.sql import functions as F
+
+        timeless = row_hash(self._timeless)
+        aggregates = [F.count(F.lit(1)).alias(ROWS), *hash_sums(timeless, _WITHOUT_TIMES)]
+        if self._takes_fingerprint:
+            aggregates += hash_sums(row_hash(self._columns))
+        elif len(self._timeless) < len(self._columns):
+            times = (F.col(quote_identifier(column.name)) for column in self._columns if column.name in TIME_COLUMNS)
+            aggregates += hash_sums(F.xxhash64(timeless, *times), _WITH_TIMES)
+        return aggregates
 
     @property
     def rows(self) -> int:
@@ -372,11 +405,21 @@ class FingerprintObserver:
     def fingerprint(self) -> str:
         return format_fingerprint(self._columns, self._observed())
 
+    @property
+    def digest(self) -> RowsDigest:
+        observed = self._observed()
+        rows = format_fingerprint(self._timeless, observed, _WITHOUT_TIMES)
+        if self._takes_fingerprint:
+            return RowsDigest(rows, self.fingerprint)
+        has_times = len(self._timeless) < len(self._columns)
+        return RowsDigest(rows, format_fingerprint(self._columns, observed, _WITH_TIMES) if has_times else rows)
+
     def _observed(self) -> Mapping[str, Any]:
         if not self._found:
             self._found = read_observation(self._observation)
         if not self._found and self._df is not None:
-            self._found = _aggregate_all(self._df, self._columns)
+            (row,) = self._df.agg(*self._aggregates()).collect()
+            self._found = row.asDict()
         return self._found
 
 

@@ -2,7 +2,7 @@
 
 import datetime
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, assert_never
 
@@ -239,7 +239,7 @@ class RunRecorder:
         with self._store.write() as transaction:
             registered, notices = self._registered(transaction, planned, commit)
             output = _output_result(planned, commit, registered, staged.duration_ms)
-            self._record_commit(transaction, planned, output, staged.fingerprint)
+            self._record_commit(transaction, planned, output, staged)
             self._record_counts(transaction, counts)
             self._record_output(transaction, planned, output, counts)
             pin = transaction.definitions.pin(registered.dataset_id, registered.version) if registered else None
@@ -275,7 +275,7 @@ class RunRecorder:
         return CompletedRun(duration, transaction.outcomes.operations(run_id))
 
     def _record_commit(
-        self, transaction: Transaction, planned: PlannedOutput, output: OutputResult, fingerprint: str | None
+        self, transaction: Transaction, planned: PlannedOutput, output: OutputResult, staged: StagedOutput
     ) -> None:
         target = planned.target
         if target.mode == "replace":
@@ -288,7 +288,7 @@ class RunRecorder:
             mode=target.mode,
             table_version=output.table_version,
             rows=output.rows_written,
-            fingerprint=fingerprint,
+            fingerprint=staged.fingerprint,
             details={
                 "format": output.format,
                 "label": output.destination,
@@ -296,6 +296,7 @@ class RunRecorder:
                 "duration_ms": output.write_duration_ms,
                 "dataset_id": output.dataset_id,
                 "dataset_version": output.dataset_version,
+                **({"rows_digest": asdict(staged.digest)} if staged.digest is not None else {}),
                 **self._live_details(planned, output),
             },
         )
@@ -303,7 +304,7 @@ class RunRecorder:
         transaction.outcomes.record_commit(self._keeper.lease, commit, now=transaction.now(), period=period)
         lease = self._keeper.lease
         details = {
-            "fingerprint": fingerprint,
+            "fingerprint": staged.fingerprint,
             "output": output.operation_id,
             "rows": output.rows_written,
             "run": lease.run_id,

@@ -43,6 +43,7 @@ from daybook.io.writer import (
     CheckedTarget,
     Commit,
     Fence,
+    FingerprintObserver,
     StagedOutput,
     check_schema_change,
     declared_type_text,
@@ -127,11 +128,12 @@ class DeltaWriter:
         place = join_uri(absolute_uri(target.uri), target.new_attempt_name())
         # The log holds the partition value; some readers take it from the path all the same.
         folder = partition_folder({RUN_PERIOD_COLUMN: target.run_period}) if target.run_period is not None else ""
+        watch = FingerprintObserver(target.columns, takes_fingerprint=False)
         with translate_spark_failures(target):
-            writer = df.write.options(**target.storage.spark_options(place), **_COMMIT_OPTIONS)
+            writer = watch.on(df).write.options(**target.storage.spark_options(place), **_COMMIT_OPTIONS)
             writer.mode("error").parquet(spark_uri(join_uri(place, folder) if folder else place, target.storage))
         files = staged_parquet_files(place, lambda footer: file_statistics(footer, target.columns), target.storage)
-        return StagedOutput(place, sum(file.rows for file in files), files=files, seen=seen)
+        return StagedOutput(place, sum(file.rows for file in files), files=files, digest=watch.digest, seen=seen)
 
     def commit(self, staged: StagedOutput, target: FileTarget, fence: Fence = no_fence) -> Commit:
         actions = _add_actions(staged, target)

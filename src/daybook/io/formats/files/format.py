@@ -206,7 +206,7 @@ class FileWriter(ABC):
             self.complete_parts(parts, work / path.name, stored, options)
         except OSError as failure:
             raise DaybookError("IO_026", location=target.label, reason=str(failure)) from failure
-        return StagedOutput(str(work), watch.rows, watch.fingerprint, seen=seen)
+        return StagedOutput(str(work), watch.rows, watch.fingerprint, digest=watch.digest, seen=seen)
 
     def _seen(self, path: Path, target: FileTarget) -> str | None:
         return None if target.is_one_file else slice_state(path, target)

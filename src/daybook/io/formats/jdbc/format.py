@@ -141,7 +141,7 @@ class JdbcDialect(Dialect[JdbcDatabase]):
             self._write_table(_with_period(watch.on(exact), target), target, name, mode="append")
         except PySparkException as failure:
             raise DaybookError("IO_026", location=target.label, reason=mask_secrets(str(failure))) from failure
-        return StagedOutput(name, watch.rows, watch.fingerprint)
+        return StagedOutput(name, watch.rows, watch.fingerprint, digest=watch.digest)
 
     def create_table(self, database: JdbcDatabase, staged: StagedOutput, target: TableTarget) -> None:
         """Made empty by Spark, which knows the database's types; the rows come with the transaction."""

@@ -151,7 +151,7 @@ class PostgresqlDialect(Dialect[PostgresqlDatabase]):
         with self.connect(target) as database:
             acknowledged = database.table(name + ACKNOWLEDGED_SUFFIX)
             ((rows,),) = database.query(f"select coalesce(sum(rows), 0)::bigint from {acknowledged}")
-        return StagedOutput(name, int(rows), watch.fingerprint)
+        return StagedOutput(name, int(rows), watch.fingerprint, digest=watch.digest)
 
     def replace_rows(self, database: PostgresqlDatabase, target: TableTarget) -> int:
         """Other columns are given to the emptied table in place, so that readers with an older snapshot keep theirs."""
