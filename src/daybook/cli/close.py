@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 STATE_STYLES = {
     "fresh": "green",
     "stale": "yellow",
+    "unknown": "yellow",
     "failed": "red",
     "blocked": "red",
     "running": "cyan",
@@ -230,23 +231,27 @@ def status(
     ] = None,
     period: OptionalPeriod = None,
     ask: Annotated[bool, typer.Option("--ask", help="Also ask databases and catalogs.")] = False,
+    look: Annotated[
+        bool, typer.Option("--look", help="Read files that changed, to find out which numbers they concern.")
+    ] = False,
+    show_all: Annotated[bool, typer.Option("--all", help="Also show what may follow from what changed.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show which numbers are up to date, and why others are not.
 
-    Without a period, all periods that have been run.
+    Without a period, all periods that have been run. What changed comes first, with how many numbers it concerns.
     """
     from daybook.workspace.close import close_status
 
-    result = close_status(open_workspace(context), projects=projects or (), period=period, ask=ask)
+    result = close_status(open_workspace(context), projects=projects or (), period=period, ask=ask, look=look)
     _show_notices(result.notices)
     if as_json:
         echo_json(result)
     else:
-        show_status(result)
+        show_status(result, shows_all=show_all)
 
 
-def show_status(found: "CloseStatus") -> None:
+def show_status(found: "CloseStatus", *, shows_all: bool = False) -> None:
     if not found.nodes:
         if not found.notices:
             echo_note("no active project has run yet: `daybook build --period PERIOD` runs them")
@@ -254,10 +259,22 @@ def show_status(found: "CloseStatus") -> None:
         _show_status_grid(found)
     else:
         _show_status_list(found)
-    for status in found.nodes:
-        for reason in status.reasons:
-            echo(f"{status.node.project} {status.node.period.identifier}: {reason}")
+    _show_reasons(found, shows_all=shows_all)
     _show_left_out(found.left_out)
+
+
+def _show_reasons(found: "CloseStatus", *, shows_all: bool) -> None:
+    """What changed, then a sentence for each number that it concerns; with `shows_all` also for what may follow."""
+    for cause in found.causes:
+        count = len(cause.nodes)
+        if count > 1:
+            echo(f"{cause.text}: {count} nodes")
+    for status in found.nodes:
+        for reason in status.reasons if shows_all or not status.is_consequence else ():
+            echo(f"{status.node.project} {status.node.period.identifier}: {reason}")
+    hidden = sum(status.is_consequence for status in found.nodes)
+    if hidden and not shows_all:
+        echo_note(f"{hidden} more may change with what they read; --all shows them")
 
 
 def _show_status_grid(result: "CloseStatus") -> None:

@@ -166,11 +166,8 @@ def _planned(
             continue
         if status.is_locked:
             continue
-        makers = [edge.maker for edge in edges[node] if edge.maker in will_run]
-        if status.state in ("stale", "never", "failed", "blocked"):
+        if status.state in ("stale", "unknown", "never", "failed", "blocked"):
             will_run[node] = status.reasons or ("it has never run",)
-        elif makers:
-            will_run[node] = tuple(f"{maker.project} {maker.period.identifier} runs" for maker in makers)
         elif request.is_full:
             will_run[node] = ("everything is run",)
     nodes = (PlannedNode(statuses[node], node in will_run, will_run.get(node, ())) for node in in_order(edges, edges))
@@ -285,6 +282,7 @@ def build(
         environment.store,
         period=request.period,
         asks_databases=True,
+        looks=True,
         as_drafts=request.is_draft,
         parameters=request.parameters,
     ) as close:

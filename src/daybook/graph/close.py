@@ -39,6 +39,8 @@ from daybook.store.database.projects import find_active_project
 from daybook.store.store import MetadataStore, Transaction
 
 _UNUSABLE_STATES = ("failed", "blocked")
+# What reads such a node may have to run, too: if it writes other rows.
+_DOUBTFUL_STATES = ("stale", "unknown", "never", "failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,10 @@ class NodeStatus:
     run: str | None
     reasons: tuple[str, ...] = ()
     is_closed: Hidden[bool] = False
+    # What changed in the end, in the words that all nodes share that are concerned.
+    causes: Hidden[tuple[str, ...]] = ()
+    # Whether it is concerned only if something it reads writes other rows.
+    is_consequence: Hidden[bool] = False
 
 
 class Close:
@@ -65,10 +71,12 @@ class Close:
         period: str | None = None,
         projects: Iterable[str] | None = None,
         asks_databases: bool = False,
+        looks: bool = False,
         as_drafts: bool = False,
         parameters: GivenParameters | None = None,
     ) -> None:
         self._as_drafts = as_drafts
+        self._looks = looks
         self._is_shared = is_shared
         self._transaction = transaction
         self._files = files
@@ -136,6 +144,8 @@ class Close:
             allowed_hosts=self._definitions.settings.catalogs.allowed_hosts,
             registered=self._registered,
             asks_databases=self._asks_databases,
+            looks=self._looks,
+            workspace=self._definitions,
             parameters=self._parameters,
         )
 
@@ -216,9 +226,8 @@ class Close:
             is_active = self.projects[edge.maker.project].version is not None
             if status is None or status.is_locked or not is_active:
                 continue
-            if status.state not in ("stale", "failed", "never"):
-                continue
-            yield edge, "has never run" if status.state == "never" else "; ".join(status.reasons)
+            if status.state in _DOUBTFUL_STATES:
+                yield edge, "has never run" if status.state == "never" else "; ".join(status.reasons)
 
     def select(self, names: Iterable[str], *, only: bool = False) -> tuple[frozenset[str], frozenset[str]]:
         """The projects that were named, and those together with what they need.
@@ -277,7 +286,7 @@ class Close:
         return self._freshness.of(node)
 
     def statuses(self, edges: Mapping[Node, tuple[Edge, ...]]) -> dict[Node, NodeStatus]:
-        """Every node, makers first: what reads something stale is stale, too.
+        """Every node, makers first. What reads something stale may be stale, too: if that writes other rows.
 
         A locked node is used as it is, whatever its state, and makes nothing stale.
         """
@@ -286,25 +295,28 @@ class Close:
             own = self.freshness(node)
             makers = [(edge, statuses[edge.maker]) for edge in edges[node] if edge.maker in statuses]
             state, reasons = own.state, list(own.reasons)
+            causes = [reason.cause for reason in own.details] if own.state != "running" else []
             for edge, maker in makers:
                 if maker.is_locked:
                     continue
                 name = f"{edge.maker.project} {edge.maker.period.identifier}"
-                if own.state == "fresh" and maker.state in ("stale", "never", "failed"):
-                    state = "stale"
-                    reasons.append(f"reads {edge.dataset}: {name} is {_in_words(maker.state)}")
+                if own.state in ("fresh", "unknown") and maker.state in _DOUBTFUL_STATES:
+                    state = "unknown"
+                    reasons.append(f"reads {edge.dataset}: if {name} writes other rows")
+                    causes += maker.causes
                 if own.state == "never" and maker.state in _UNUSABLE_STATES and not edge.is_optional:
                     state = "blocked"
                     reasons.append(f"needs {name}, which {'failed' if maker.state == 'failed' else 'is blocked'}")
             run = own.run.id if own.run is not None else None
-            noted = (*reasons, *own.unknown) if state == "fresh" else tuple(reasons)
             statuses[node] = NodeStatus(
                 node,
                 state,
                 self.is_locked(node),
                 run,
-                tuple(dict.fromkeys(noted)),
+                tuple(dict.fromkeys(reasons)),
                 _is_covered(node.period, self._closed),
+                tuple(dict.fromkeys(causes)),
+                is_consequence=own.state == "fresh" and state == "unknown",
             )
         return statuses
 
@@ -327,10 +339,6 @@ def _is_covered(period: Period, days: Iterable[tuple[str, datetime.date, datetim
     )
 
 
-def _in_words(state: NodeState) -> str:
-    return {"stale": "out of date", "never": "not there yet", "failed": "failed"}.get(state, state)
-
-
 @contextmanager
 def read_close(
     files: CheckedFiles,
@@ -339,10 +347,14 @@ def read_close(
     period: str | None = None,
     projects: Iterable[str] | None = None,
     asks_databases: bool = False,
+    looks: bool = False,
     as_drafts: bool = False,
     parameters: GivenParameters | None = None,
 ) -> Iterator[Close]:
-    """The close as the store has it now; everything is read in one transaction."""
+    """The close as the store has it now; everything is read in one transaction.
+
+    With `looks`, files that changed are read to find out which nodes they concern.
+    """
     with store.read() as transaction:
         transaction.definitions.read_ahead()
         transaction.projects.read_ahead()
@@ -353,6 +365,7 @@ def read_close(
             period=period,
             projects=projects,
             asks_databases=asks_databases,
+            looks=looks,
             as_drafts=as_drafts,
             parameters=parameters,
         )

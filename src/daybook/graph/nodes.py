@@ -277,11 +277,18 @@ class SliceMap:
         self._root = root
         self._asks_databases = asks_databases
         # Many nodes ask for the same tables, and an identity looks at the disk.
+        self._tables: dict[str, SliceTable] = {}
         self._runs: dict[str, Mapping[str, str] | None] = {}
+
+    def table(self, location: Location) -> SliceTable:
+        """The table at a location, as the store keeps its slices by."""
+        if location.label not in self._tables:
+            self._tables[location.label] = slice_table(location, self._root)
+        return self._tables[location.label]
 
     def slices(self, location: Location) -> Mapping[str, str] | None:
         if location.label not in self._runs:
-            slices = self._slices_of(slice_table(location, self._root))
+            slices = self._slices_of(self.table(location))
             self._runs[location.label] = (
                 {period: slice_.run_id for period, slice_ in slices.items()} if slices else None
             )
@@ -315,6 +322,9 @@ class CloseHistory:
             (slice_.destination, slice_.period): slice_.dropped_at for slice_ in transaction.slices.dropped()
         }
         self._now = transaction.now()
+        self._queries = queries
+        # Of runs whose slices were read and replaced since, looked up when they are compared.
+        self._earlier_commits: dict[str, list[OutputCommit]] | None = None
         self.started = {node_runs.latest.id: node_runs.latest for node_runs in self.runs.values()}
         self._writers = self._find_writers()
 
@@ -329,6 +339,35 @@ class CloseHistory:
 
     def pins(self, run_id: str, key: str) -> tuple[Pin, ...]:
         return tuple(pin_from_json(pin) for pin in self._pins.get(run_id, {}).get(key, ()))
+
+    def wrote_same_rows(self, location: Location, before: str, now: str, *, with_times: bool) -> bool:
+        """Whether two runs wrote the same rows into a table, each for its period; runs without a digest did not."""
+        digests = [self._digest(location, run_id, with_times=with_times) for run_id in (before, now)]
+        return digests[0] is not None and digests[0] == digests[1]
+
+    def _digest(self, location: Location, run_id: str, *, with_times: bool) -> str | None:
+        names = set(self.slices.table(location).names)
+        commits = [commit for commit in self._commits_of(run_id) if names & set(commit.table.names)]
+        if len(commits) != 1 or commits[0].mode == "append":
+            return None
+        digest = commits[0].details.get("rows_digest")
+        return None if digest is None else str(digest["with_times" if with_times else "rows"])
+
+    def _commits_of(self, run_id: str) -> list[OutputCommit]:
+        if run_id in self.commits:
+            return self.commits[run_id]
+        if self._earlier_commits is None:
+            # One question for all runs that a snapshot names.
+            used = {
+                writer
+                for snapshot in self.snapshots.values()
+                for source in snapshot["sources"]
+                for writer in (source.get("slices") or {}).values()
+            }
+            self._earlier_commits = self._queries.commits(used - self.commits.keys())
+        if run_id not in self._earlier_commits:
+            self._earlier_commits[run_id] = self._queries.commits([run_id]).get(run_id, [])
+        return self._earlier_commits[run_id]
 
     def is_dropped(self, run: RunRecord, commit: OutputCommit) -> bool:
         """Whether the slice that a commit wrote to was dropped since."""

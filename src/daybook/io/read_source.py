@@ -56,7 +56,7 @@ def read_landed(spark: "SparkSession", request: LandingRequest, pin: LandedPin |
     reason = "its landing has been removed or changed"
     if pin is not None and any(not location.uri for location in request.locations):
         raise DaybookError("IO_009", location=", ".join(request.names), reason=reason)
-    inputs = _find_inputs(request)
+    inputs = find_inputs(request)
     if pin is not None and inputs.folder != pin.folder:
         raise DaybookError("IO_009", location=", ".join(request.names), reason=f"{reason}, and so have its files")
     states = tuple(_table_states(request, inputs.databases))
@@ -83,7 +83,7 @@ class _Inputs:
     folder: str
 
 
-def _find_inputs(request: LandingRequest) -> _Inputs:
+def find_inputs(request: LandingRequest) -> _Inputs:
     files = tuple(
         file
         for location in request.locations
@@ -101,14 +101,14 @@ def land_ahead(request: LandingRequest) -> None:
     if not request.locations or any(not location.uri for location in request.locations):
         return
     with contextlib.suppress(Exception):
-        inputs = _find_inputs(request)
+        inputs = find_inputs(request)
         if sum(file.stat.size for file in inputs.files) <= _AHEAD_BYTES and request.area.find(inputs.folder) is None:
             _land(None, request, inputs)
 
 
 def landing_folder(request: LandingRequest) -> str:
     """Where the files of a request are landed, which depends on their content."""
-    return _find_inputs(request).folder
+    return find_inputs(request).folder
 
 
 def land_without_session(request: LandingRequest, pin: LandedPin | None = None) -> PublishedLanding:
@@ -122,7 +122,7 @@ def land_without_session(request: LandingRequest, pin: LandedPin | None = None) 
     for location in databases:
         if format_named(location.format).needs_session:
             raise DaybookError("RECOMPUTE_001", what=f"{location.label}, which only Spark can read")
-    inputs = _find_inputs(request)
+    inputs = find_inputs(request)
     if pin is not None and inputs.folder != pin.folder:
         raise DaybookError("IO_009", location=", ".join(request.names), reason="its files have changed")
     return request.area.find(inputs.folder) or _land(None, request, inputs)
@@ -150,7 +150,7 @@ def _land(spark: "SparkSession | None", request: LandingRequest, inputs: _Inputs
         carried = columns_in_folder_names(request.locations, request.storage)
         extra: set[str] = set()
         for source, location in sources:
-            for batch in _checked_batches(source, location, request.columns):
+            for batch in checked_batches(source, location, request.columns):
                 sink.add(batch)
             carried |= source.carried
             extra |= source.extra
@@ -184,7 +184,7 @@ def _land(spark: "SparkSession | None", request: LandingRequest, inputs: _Inputs
     return landed
 
 
-def _checked_batches(source: RowSource, location: Location, columns: tuple[Binding, ...]) -> Iterator[Batch]:
+def checked_batches(source: RowSource, location: Location, columns: tuple[Binding, ...]) -> Iterator[Batch]:
     period = location.period.identifier if location.period else None
     for batch in source.batches():
         check_nulls(batch, columns, source.name)

@@ -28,7 +28,7 @@ from daybook.io.filesystem import FileStat, arrow_path, list_files, relative_to
 from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.io.target import OutputColumn, Target, WrittenSlice
 from daybook.model.definition import TableVersion
-from daybook.model.types import ColumnType, DecimalType, FloatType, IntegerType, parse_type
+from daybook.model.types import TIME_COLUMNS, ColumnType, DecimalType, FloatType, IntegerType, parse_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -287,9 +287,6 @@ def sync_to_disk(path: Path) -> None:
     finally:
         os.close(handle)
 
-
-# When a row was made says nothing about what it is.
-TIME_COLUMNS = frozenset({"_created_at", "_updated_at"})
 
 _LOW_HALF = 0xFFFFFFFF
 _DIGITS = 12

@@ -123,6 +123,8 @@ SYSTEM_COLUMNS: dict[str, ColumnType] = {
 
 # Written beside an output's columns by tables that collect periods; never a column of the working dataset.
 RUN_PERIOD_COLUMN = "_run_period"
+# When a row was made says nothing about what it is.
+TIME_COLUMNS = frozenset({"_created_at", "_updated_at"})
 
 RESERVED_COLUMNS = frozenset({*SYSTEM_COLUMNS, RUN_PERIOD_COLUMN, "_source_dataset"})
 

@@ -53,6 +53,11 @@ class CloseStatus:
     notices: Hidden[tuple[Notice, ...]] = ()
 
     @property
+    def causes(self) -> "tuple[RootCause, ...]":
+        """What changed, the most consequential first."""
+        return root_causes(self.nodes)
+
+    @property
     def projects(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(status.node.project for status in self.nodes))
 
@@ -61,6 +66,24 @@ class CloseStatus:
         """Every period, in order of time."""
         starts = sorted({(status.node.period.start_date, status.node.period.identifier) for status in self.nodes})
         return tuple(dict.fromkeys(identifier for _, identifier in starts))
+
+
+@dataclass(frozen=True, slots=True)
+class RootCause:
+    """Something that changed, and the nodes that are out of date for it, or may be."""
+
+    text: str
+    nodes: tuple[NodeStatus, ...]
+
+
+def root_causes(nodes: Iterable[NodeStatus]) -> tuple[RootCause, ...]:
+    """What changed, the most consequential first; a locked node is used as it is."""
+    concerned: dict[str, list[NodeStatus]] = {}
+    for status in nodes:
+        for cause in status.causes if not status.is_locked else ():
+            concerned.setdefault(cause, []).append(status)
+    by_size = sorted(concerned.items(), key=lambda item: -len(item[1]))
+    return tuple(RootCause(text, tuple(statuses)) for text, statuses in by_size)
 
 
 def close_graph(workspace: OpenedWorkspace, *, period: str | None = None) -> CloseGraphResult:
@@ -89,9 +112,16 @@ def close_graph(workspace: OpenedWorkspace, *, period: str | None = None) -> Clo
 
 
 def close_status(
-    workspace: OpenedWorkspace, *, projects: Iterable[str] = (), period: str | None = None, ask: bool = False
+    workspace: OpenedWorkspace,
+    *,
+    projects: Iterable[str] = (),
+    period: str | None = None,
+    ask: bool = False,
+    look: bool = False,
 ) -> CloseStatus:
-    """The state of every node of the active projects, or of those that are named; `ask` looks into databases, too.
+    """The state of every node of the active projects, or of those that are named.
+
+    `ask` looks into databases, too; `look` reads files that changed, to find out which nodes they concern.
 
     Without a period, those of the periods that have been run.
     """
@@ -103,7 +133,7 @@ def close_status(
                 period, active_notices = _periods_run(close), close.notices()
             if period is None:
                 return CloseStatus((), notices=(*notices, *active_notices))
-        with read_close(files, store, period=period, asks_databases=ask) as close:
+        with read_close(files, store, period=period, asks_databases=ask, looks=look) as close:
             if close.span is None:
                 return CloseStatus((), notices=notices)
             active = sorted(close.active_projects)

@@ -171,7 +171,7 @@ def _with_stale_inputs(
     if not upstream or prepared.snapshot.settings.is_draft:
         return prepared
     node = Node(prepared.snapshot.project.id, prepared.snapshot.period)
-    with read_close(files, environment.store, projects=upstream) as close:
+    with read_close(files, environment.store, projects=upstream, looks=request.requires_fresh) as close:
         stale = tuple(close.stale_inputs(node))
     if stale and request.requires_fresh:
         reasons = "; ".join(f"{edge.maker.project} {edge.maker.period.identifier} {reason}" for edge, reason in stale)
