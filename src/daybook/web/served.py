@@ -198,10 +198,15 @@ class Served:
         )
         return HTMLResponse(body)
 
-    def status(self, period: str | None = None, *, ask: bool = False) -> "CloseStatus":
+    def status(
+        self, period: str | None = None, *, ask: bool = False, look: bool = False, projects: tuple[str, ...] = ()
+    ) -> "CloseStatus":
         from daybook.workspace.close import close_status
 
-        return self._recent(("status", period, ask), lambda: close_status(self.workspace, period=period, ask=ask))
+        return self._recent(
+            ("status", period, ask, look, projects),
+            lambda: close_status(self.workspace, projects=projects, period=period, ask=ask, look=look),
+        )
 
     def graph(self, period: str | None = None) -> "CloseGraphResult":
         from daybook.workspace.close import close_graph

@@ -29,9 +29,13 @@ def status(
     served: ServedHere,
     period: PeriodFilter = None,
     ask: Annotated[bool, Query(description="Also ask databases and catalogs.")] = False,
+    look: Annotated[bool, Query(description="Read files that changed, to find out whom they concern.")] = False,
+    project: Annotated[list[str] | None, Query(description="Projects or patterns; by default all active ones.")] = None,
 ) -> Response:
     """Which numbers are up to date, and why others are not; without a period, of all that have been run."""
-    return shared_answer(served, ("status", period, ask), served.status(period, ask=ask))
+    projects = tuple(project or ())
+    answer = served.status(period, ask=ask, look=look, projects=projects)
+    return shared_answer(served, ("status", period, ask, look, projects), answer)
 
 
 @router.get("/graph", tags=["close"])
