@@ -82,12 +82,12 @@ class StagedOutput:
     # None where the format takes it from the files of a commit when it is asked for.
     fingerprint: str | None = None
     files: tuple[StagedFile, ...] = ()
-    # Of the rows, taken while they were written.
-    digest: "RowsDigest | None" = None
     # What the slice or table was when it was checked, to notice another writer.
     seen: str | None = None
     # How long writing took; a run measures it.
     duration_ms: int = 0
+    # Of the rows, taken while they were written; slices without one are compared by the run that wrote them.
+    digest: RowsDigest | None = None
 
 
 @dataclass(frozen=True, slots=True)

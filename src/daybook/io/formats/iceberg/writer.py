@@ -139,7 +139,7 @@ class IcebergWriter:
             place.folder, lambda footer: describe_file(footer, schema, properties), target.storage
         )
         count = sum(file.rows for file in files)
-        return StagedOutput(place.folder, count, watch.fingerprint, files=files, seen=seen)
+        return StagedOutput(place.folder, count, watch.fingerprint, files=files, seen=seen, digest=watch.digest)
 
     def commit(self, staged: StagedOutput, target: TableTarget, fence: Fence = no_fence) -> Commit:
         with opened_catalog(target.datasource, target.workspace, target.storage, creates=True) as catalog:

@@ -120,7 +120,7 @@ class CatalogWriter:
             if _is_of_storage(failure):
                 raise _write_error(target, failure) from failure
             raise
-        return StagedOutput(staging.table, watch.rows, watch.fingerprint, seen=checked.seen)
+        return StagedOutput(staging.table, watch.rows, watch.fingerprint, seen=checked.seen, digest=watch.digest)
 
     def commit(self, staged: StagedOutput, target: TableTarget, fence: Fence = no_fence) -> Commit:
         from pyspark.errors import PySparkException

@@ -302,7 +302,7 @@ class SqliteDialect(Dialect[SqliteDatabase]):
         with translate_spark_failures(target):
             watch.on(df).write.mode("error").parquet(str(work))
         files = staged_parquet_files(str(work))
-        return StagedOutput(str(work), sum(file.rows for file in files), watch.fingerprint, files, watch.digest)
+        return StagedOutput(str(work), sum(file.rows for file in files), watch.fingerprint, files, digest=watch.digest)
 
     def replace_rows(self, database: SqliteDatabase, target: TableTarget) -> int:
         """Creates the table again, because SQLite cannot change the type of a column."""
