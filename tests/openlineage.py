@@ -30,8 +30,11 @@ _DATASET_FACETS = {
     "lifecycleStateChange": "lifecycle_state_change_dataset.LifecycleStateChangeDatasetFacet",
     "columnLineage": "column_lineage_dataset.ColumnLineageDatasetFacet",
     "dataQualityAssertions": "data_quality_assertions_dataset.DataQualityAssertionsDatasetFacet",
+    "dataQualityMetrics": "data_quality_metrics_dataset.DataQualityMetricsDatasetFacet",
     "outputStatistics": "output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet",
 }
+
+_INPUT_FACETS = {"dataQualityMetrics": "data_quality_metrics_input_dataset.DataQualityMetricsInputDatasetFacet"}
 
 
 def validated(event: Mapping[str, Any]) -> RunEvent:
@@ -51,7 +54,11 @@ def validated(event: Mapping[str, Any]) -> RunEvent:
 
 def _dataset(kind: Any, data: Mapping[str, Any], own: str) -> Any:
     assert data.keys() <= {"namespace", "name", "facets", own}
-    facets = {own: _facets(data.get(own, {}), _DATASET_FACETS)}
+    facets = {
+        own: _facets(
+            data.get(own, {}), {**_DATASET_FACETS, **_INPUT_FACETS} if own == "inputFacets" else _DATASET_FACETS
+        )
+    }
     return kind(data["namespace"], data["name"], facets=_facets(data["facets"], _DATASET_FACETS), **facets)
 
 

@@ -7,6 +7,7 @@ import contextlib
 import datetime
 import functools
 import json
+import math
 import os
 import queue
 import threading
@@ -14,6 +15,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from urllib.parse import unquote, urlsplit
@@ -39,6 +41,7 @@ from daybook.runs.openlineage_datasets import (
 )
 from daybook.runs.result import OutputResult
 from daybook.runs.snapshot import RunSnapshot
+from daybook.runs.totals import RunTotals, recorded_totals
 from daybook.store.records import FinalStatus
 
 if TYPE_CHECKING:
@@ -182,9 +185,10 @@ class LineageEvents:
         error: DaybookError | None = None,
         outputs: Iterable[OutputResult] = (),
         pins: Mapping[str, tuple[Pin, ...]] | None = None,
+        totals: RunTotals | None = None,
     ) -> Notice | None:
         """The warning when the receiver does not take events, once."""
-        self._send_run(_ENDS[status], prepared, attempt, pins or {}, tuple(outputs), error)
+        self._send_run(_ENDS[status], prepared, attempt, pins or {}, tuple(outputs), error, totals)
         return self.sender.flush()
 
     def replay_started(self, prepared: PreparedRun, number: str) -> None:
@@ -221,16 +225,17 @@ class LineageEvents:
         pins: Mapping[str, tuple[Pin, ...]],
         written: tuple[OutputResult, ...],
         error: DaybookError | None = None,
+        totals: RunTotals | None = None,
     ) -> None:
         snapshot = prepared.snapshot
         facets = self._run_facets(snapshot, attempt, error)
         inputs = _inputs(prepared, pins)
+        _add_source_metrics(prepared, inputs, totals)
         if inputs and kind != "START" and (checks := _assertions(prepared, error)):
-            inputs[0]["inputFacets"] = {
-                "dataQualityAssertions": facet("DataQualityAssertionsDatasetFacet", "1-1-0", assertions=checks)
-            }
+            assertions = facet("DataQualityAssertionsDatasetFacet", "1-1-0", assertions=checks)
+            inputs[0].setdefault("inputFacets", {})["dataQualityAssertions"] = assertions
         committed = {output.operation_seq: output for output in written}
-        outputs = _outputs(prepared, committed, are_planned=kind == "START")
+        outputs = _outputs(prepared, committed, totals, are_planned=kind == "START")
         run_uuid = self.run_uuid(snapshot.run_id, attempt)
         self._send(kind, run_uuid, snapshot.project.id, facets, self._job_facets(snapshot), inputs, outputs)
 
@@ -352,9 +357,10 @@ class RunEvents:
             return None
         try:
             with self._environment.store.read() as transaction:
-                pins = recorded_pins(transaction, self._prepared.snapshot.run_id)
+                run_id = self._prepared.snapshot.run_id
+                pins, totals = recorded_pins(transaction, run_id), recorded_totals(transaction, run_id)
             undelivered = events.run_ended(
-                self._prepared, self._attempt, status, error=error, outputs=outputs, pins=pins
+                self._prepared, self._attempt, status, error=error, outputs=outputs, pins=pins, totals=totals
             )
         except Exception as failure:
             # The run has ended; nothing about its events may change that.
@@ -377,7 +383,44 @@ def _inputs(prepared: PreparedRun, pins: Mapping[str, tuple[Pin, ...]]) -> list[
     return list(inputs.values())
 
 
-def _outputs(prepared: PreparedRun, written: Mapping[int, OutputResult], *, are_planned: bool) -> list[Json]:
+def _add_source_metrics(prepared: PreparedRun, inputs: list[Json], totals: RunTotals | None) -> None:
+    """Rows and totals of each source that lies in one place; those of several places are known together only."""
+    described = {(one["namespace"], one["name"]): one for one in inputs}
+    for source in totals.sources if totals is not None else ():
+        load = next(
+            load for load in prepared.plan.loads if load.operation_seq == source.seq and load.role == source.role
+        )
+        locations = prepared.snapshot.source(load.key).resolution.locations
+        if len(locations) == 1 and source.rows.loaded is not None:
+            metrics = _metrics("DataQualityMetricsInputDatasetFacet", "1-0-3", source.rows.loaded, source.totals)
+            described[dataset_name(locations[0])].setdefault("inputFacets", {})["dataQualityMetrics"] = metrics
+
+
+def _metrics(kind: str, version: str, rows: int, totals: Mapping[str, str]) -> Json:
+    sums = {column: float(total) for column, total in totals.items()}
+    columns = {column: {"sum": total} for column, total in sums.items() if math.isfinite(total)}
+    return facet(kind, version, rowCount=rows, columnMetrics=columns)
+
+
+def _written_totals(totals: RunTotals | None, prepared: PreparedRun, seq: int) -> dict[str, str]:
+    """The sum of each measure in what an output wrote, whoever made the rows."""
+    columns = prepared.output(seq).step.columns
+    sums: dict[str, Decimal] = {}
+    for measure in totals.measures if totals is not None else ():
+        for output in measure.outputs:
+            if output.seq == seq and measure.column in columns:
+                amounts = (Decimal(one.total) for one in (*output.written, *output.deleted))
+                sums[measure.column] = sum(amounts, Decimal(0))
+    return {column: str(total) for column, total in sums.items()}
+
+
+def _outputs(
+    prepared: PreparedRun,
+    written: Mapping[int, OutputResult],
+    totals: RunTotals | None = None,
+    *,
+    are_planned: bool,
+) -> list[Json]:
     """At the start, what is going to be written; at the end, what was committed."""
     outputs: dict[tuple[str, str], Json] = {}
     lineage, names = plan_lineage(prepared.plan), _dataset_names(prepared)
@@ -395,6 +438,9 @@ def _outputs(prepared: PreparedRun, written: Mapping[int, OutputResult], *, are_
                 )
             statistics = facet("OutputStatisticsOutputDatasetFacet", "1-0-2", rowCount=result.rows_written)
             described["outputFacets"] = {"outputStatistics": statistics}
+            if sums := _written_totals(totals, prepared, planned.step.seq):
+                metrics = _metrics("DataQualityMetricsDatasetFacet", "1-0-1", result.rows_written, sums)
+                described["facets"]["dataQualityMetrics"] = metrics
         outputs[described["namespace"], described["name"]] = described
     return list(outputs.values())
 

@@ -50,11 +50,11 @@ class Templates:
             "duration": texts.format_duration,
             "plural": texts.plural,
             "is_number": texts.is_number,
-            "in_workspace": self._in_workspace,
+            "in_workspace": self.in_workspace,
             "marked": _marked,
         }
 
-    def _in_workspace(self, destination: str) -> str:
+    def in_workspace(self, destination: str) -> str:
         """Where something is written, seen from the workspace's folder."""
         folder = f"{self._workspace.root.resolve()}/"
         return destination.removeprefix("file://").removeprefix(folder) if folder in destination else destination

@@ -34,6 +34,7 @@ from daybook.workspace.numbers import (
     read_numbers,
 )
 from daybook.workspace.open_workspace import OpenedWorkspace
+from daybook.workspace.totals import TotalsOfRun, find_totals
 
 REPORT_MARK = "<!-- daybook report of run "
 _MARK_BYTES = 200
@@ -111,6 +112,7 @@ class RunReport:
     differences: tuple[OutputDifference, ...]
     bridges: tuple[MeasureBridge, ...]
     has_differences: bool
+    totals: TotalsOfRun | None = None
 
     @property
     def record(self) -> RunRecord:
@@ -147,6 +149,7 @@ def _gather_report(workspace: OpenedWorkspace, request: ReportRequest) -> RunRep
         snapshot = snapshot_from_json(transaction.runs.snapshot(run_id))
         prepared = restore_run(snapshot, root, stored_storage(workspace, store))
         pins = recorded_pins(transaction, run_id)
+        totals = find_totals(transaction, run_id)
         before = _other_run(transaction, record, request)
     outputs = list_outputs(workspace, run_id)
     numbers = tuple(_read_output(workspace, run_id, output, prepared, request.rows) for output in outputs)
@@ -167,6 +170,7 @@ def _gather_report(workspace: OpenedWorkspace, request: ReportRequest) -> RunRep
         differences=differences,
         bridges=bridges,
         has_differences=request.has_differences,
+        totals=totals,
     )
 
 

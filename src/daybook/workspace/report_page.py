@@ -19,6 +19,7 @@ from daybook.plan.lineage import ColumnLineage
 from daybook.runs.result import OutputResult, as_of_text, summarize_operations
 from daybook.workspace.numbers import draw_bridge
 from daybook.workspace.report import REPORT_MARK, MeasureBridge, RunReport, shown_columns
+from daybook.workspace.totals_page import render_totals
 
 if TYPE_CHECKING:
     from daybook.runs.explain.levels import OperationExplanation, ShownRows
@@ -72,6 +73,7 @@ def render_report(report: RunReport) -> str:
         mark=Markup(REPORT_MARK) + f"{record.id} " + Markup("-->"),
         style=Markup(style_sheet()),
         report=report,
+        totals=_totals(report),
         record=record,
         snapshot=report.snapshot,
         steps=tuple(summarize_operations(report.run.operations, report.run.operation_names)),
@@ -83,6 +85,10 @@ def render_report(report: RunReport) -> str:
         shown_columns=shown_columns,
         pin_text=_pin_text,
     )
+
+
+def _totals(report: RunReport) -> Markup | None:
+    return render_totals(report.totals, str) if report.totals is not None else None
 
 
 def _shown(value: Any) -> Any:

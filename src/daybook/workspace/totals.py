@@ -9,7 +9,8 @@ from typing import Any
 
 from daybook.errors import DaybookError
 from daybook.model.json_fields import Hidden, Merged
-from daybook.runs.totals import MadeBy, MeasureTotals, RunTotals, SourceTotals, recorded_totals
+from daybook.pictures.flow import FlowChange, FlowOutput, Stream, draw_flow
+from daybook.runs.totals import MadeBy, MeasureTotals, OperationTotals, RunTotals, SourceTotals, recorded_totals
 from daybook.store.records import OperationResult, RunRecord
 from daybook.store.store import Transaction
 from daybook.workspace.open_workspace import OpenedWorkspace
@@ -80,6 +81,12 @@ def run_totals(workspace: OpenedWorkspace, run: str, *, measure: str | None = No
     return replace(found, totals=replace(found.totals, measures=chosen))
 
 
+def totals_if_any(workspace: OpenedWorkspace, run_id: str) -> TotalsOfRun | None:
+    """The totals of a run; None where it followed neither measures nor controls."""
+    with workspace.open_store_or_empty() as store, store.read() as transaction:
+        return find_totals(transaction, run_id)
+
+
 def find_totals(transaction: Transaction, run_id: str) -> TotalsOfRun | None:
     """None for a run that followed neither measures nor controls."""
     totals = recorded_totals(transaction, run_id)
@@ -117,36 +124,60 @@ def _information(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Balance:
-    """The whole way of a measure, by the operation that made the rows: what came in is what went where."""
-
-    made_by: int
-    loaded: Decimal
-    added: Decimal
-    changed: Decimal
-    deleted: Decimal
-    after: Decimal
-
-
-def total_of(totals: Sequence[MadeBy], made_by: int | None = None) -> Decimal:
-    """The sum of a figure, or the part of one operation's rows."""
-    amounts = (Decimal(one.total) for one in totals if made_by is None or one.made_by == made_by)
-    return sum(amounts, Decimal(0))
+def total_of(totals: Sequence[MadeBy], made_by: int) -> Decimal:
+    """The part of a figure that is of one operation's rows."""
+    return sum((Decimal(one.total) for one in totals if one.made_by == made_by), Decimal(0))
 
 
 def makers_of(measure: MeasureTotals) -> tuple[int, ...]:
-    """The operations that made the rows which have the measure, 0 being the load of the input."""
-    makers = {one.made_by for operation in measure.operations for one in operation.after}
-    makers |= {one.made_by for output in measure.outputs for one in (*output.written, *output.left_out)}
-    return tuple(sorted(makers))
+    """The operations that made rows which have anything of the measure, 0 being the load of the input."""
+    figures = [
+        *(one for operation in measure.operations for one in (*operation.before, *operation.after)),
+        *(one for output in measure.outputs for one in (*output.written, *output.left_out)),
+    ]
+    amounts = {one.made_by for one in figures if Decimal(one.total)}
+    return tuple(sorted(amounts)) or (0,)
 
 
-def balance_of(measure: MeasureTotals, loaded: Decimal, maker: int) -> Balance:
-    """What came in, what was done to it, and what was there in the end."""
-    parts: dict[str, Decimal] = {}
-    for kind in ("added", "changed", "deleted"):
-        parts[kind] = sum((total_of(getattr(one, kind), maker) for one in measure.operations), Decimal(0))
-    start = loaded if maker == 0 else Decimal(0)
-    after = start + parts["added"] + parts["changed"] - parts["deleted"]
-    return Balance(maker, start, after=after, **parts)
+def draw_totals(found: TotalsOfRun, measure: MeasureTotals, *, name: str = "flow") -> str:
+    """The way of a measure as a picture; of operations, those that did something to it."""
+    makers = makers_of(measure)
+    touching = [one for one in measure.operations if _touches(one, makers)]
+    columns = {operation.seq: number for number, operation in enumerate(touching, start=1)}
+    streams = [_stream(found, measure, maker, columns) for maker in makers]
+    names = [f"{operation.seq} {operation.name}" for operation in touching]
+    return draw_flow(streams, names, title=f"The way of {measure.column}", name=name)
+
+
+def _touches(operation: OperationTotals, makers: Sequence[int]) -> bool:
+    figures = (*operation.added, *operation.changed, *operation.deleted)
+    return any(Decimal(one.total) and one.made_by in makers for one in figures)
+
+
+def _stream(found: TotalsOfRun, measure: MeasureTotals, maker: int, columns: Mapping[int, int]) -> Stream:
+    source = next((source for source in found.sources if source.seq == 0), None)
+    start = Decimal(source.totals.get(measure.column, "0")) if source is not None and maker == 0 else Decimal(0)
+    label = f"{source.dataset}, loaded" if source is not None else "loaded"
+    begin, live, changes = 0, start, list[FlowChange]()
+    for operation in measure.operations:
+        column = columns.get(operation.seq, 0)
+        if (added := total_of(operation.added, maker)) and maker == operation.seq:
+            begin, start, live = column, added, added
+        for figures, is_deleted in ((operation.changed, False), (operation.deleted, True)):
+            if amount := total_of(figures, maker):
+                live = live - amount if is_deleted else live + amount
+                changes.append(FlowChange(column, amount, is_deleted, live))
+        if maker == operation.seq:
+            label = f"{operation.seq} {operation.name}"
+    outputs = tuple(
+        FlowOutput(
+            output.label,
+            max((column for seq, column in columns.items() if seq < output.seq), default=0),
+            total_of(output.written, maker) + total_of(output.left_out, maker),
+            total_of(output.written, maker),
+            total_of(output.left_out, maker),
+        )
+        for output in measure.outputs
+        if output.seq > maker
+    )
+    return Stream(label, begin, start, tuple(changes), outputs)

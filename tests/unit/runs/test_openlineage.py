@@ -22,6 +22,7 @@ from daybook.runs.openlineage import EventSender, LineageEvents, RunEvents
 from daybook.runs.openlineage_datasets import dataset_name
 from daybook.runs.result import OutputResult
 from daybook.runs.snapshot import RunSettings
+from daybook.runs.totals import MadeBy, MeasureTotals, OutputTotals, RunTotals, SourceRowCounts, SourceTotals
 from tests.openlineage import validated
 from tests.unit.runs.prepared import new_folder, prepared
 from tests.workspaces import Folder, assign, to_table
@@ -312,3 +313,17 @@ def test_without_a_receiver_nothing_is_looked_up(folder: Folder) -> None:
     events = RunEvents(cast("RunEnvironment", SimpleNamespace(events=None)), prepared(folder))
     events.started()
     assert events.ended("completed", ()) is None
+
+
+def test_the_totals_of_sources_and_outputs_are_metrics(folder: Folder, events: LineageEvents, heard: Heard) -> None:
+    run = prepared(folder)
+    source = SourceTotals("orders", "data/orders.csv", SourceRowCounts(4, 1, 3), {"amount": "150.00"}, None)
+    made = OutputTotals(4, "lake.result", 2, (MadeBy(3, "75.00"),), (MadeBy(0, "150.00"),), ())
+    totals = RunTotals(RUN, (source,), (MeasureTotals("total", (), (made,)),))
+    events.run_ended(run, 1, "completed", outputs=[written(run)], totals=totals)
+    (event,) = heard.events
+    validated(event)
+    read = event["inputs"][0]["inputFacets"]["dataQualityMetrics"]
+    assert (read["rowCount"], read["columnMetrics"]) == (3, {"amount": {"sum": 150.0}})
+    wrote = event["outputs"][0]["facets"]["dataQualityMetrics"]
+    assert (wrote["rowCount"], wrote["columnMetrics"]) == (2, {"total": {"sum": 75.0}})
