@@ -70,6 +70,8 @@ class SealedRun:
     operations: tuple[Mapping[str, Any], ...]
     checks: tuple[SealedCheck, ...]
     outputs: tuple[SealedOutput, ...]
+    # Of runs that follow measures or compare deliveries with their control totals.
+    totals: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,6 @@ class CloseStatement:
     # The head of the log, and who approved the seal.
     log_head: Sha256 | None = None
     approvals: tuple[Mapping[str, Any], ...] = ()
-    control_totals: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

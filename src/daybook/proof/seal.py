@@ -1,14 +1,18 @@
 """Seals a period: checks that it is finished, takes the digests of its outputs, and signs what they are made of."""
 
+import base64
 import datetime
+import json
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from pydantic import TypeAdapter
 
 from daybook.errors import DaybookError
 from daybook.graph.close import Close, NodeStatus, read_close
@@ -44,6 +48,7 @@ from daybook.runs.environment import RunEnvironment
 from daybook.runs.outputs import PlannedOutput
 from daybook.runs.slices import read_written_rows
 from daybook.runs.snapshot import snapshot_from_json
+from daybook.runs.totals import RunTotals, recorded_totals
 from daybook.store.records import OperationResult, OutputCommit, RunRecord, Seal
 from daybook.store.store import Transaction
 
@@ -152,6 +157,7 @@ class _NodeRecord:
     prepared: PreparedRun
     commits: tuple[OutputCommit, ...]
     operations: tuple[OperationResult, ...]
+    totals: RunTotals | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,8 +236,6 @@ def sign_period(
 
 
 def _as_base64(content: bytes) -> str:
-    import base64
-
     return base64.b64encode(content).decode()
 
 
@@ -269,6 +273,7 @@ def _read_node(transaction: Transaction, status: NodeStatus, environment: RunEnv
         restore_run(snapshot_from_json(text), environment.root, environment.storage),
         tuple(transaction.outcomes.commits(run_id)),
         tuple(transaction.outcomes.operations(run_id)),
+        recorded_totals(transaction, run_id),
     )
 
 
@@ -325,12 +330,20 @@ def _sealed_run(record: _NodeRecord, outputs: Sequence[SealedOutput], root: Path
             if isinstance(operation, CheckOperation) and (seq := operation.seq) is not None
         ),
         outputs=tuple(outputs),
+        totals=None if record.totals is None else shortened(_totals_text(record.totals), root),
     )
 
 
-def _as_json(value: Mapping[str, Any]) -> str:
-    import json
+def _totals_text(totals: RunTotals) -> str:
+    return _totals_adapter().dump_json(totals, by_alias=True).decode()
 
+
+@cache
+def _totals_adapter() -> TypeAdapter[RunTotals]:
+    return TypeAdapter(RunTotals)
+
+
+def _as_json(value: Mapping[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 

@@ -30,7 +30,7 @@ _STATUS_BY_CODE: Mapping[str, int] = {
     "WEB_018": 429,
     # What is asked for is not there.
     **dict.fromkeys(
-        ("STORE_007", "STORE_008", "STORE_014", "RUN_001", "RUN_015", "RUN_019", "RUN_022", "RUN_029"), 404
+        ("STORE_007", "STORE_008", "STORE_014", "RUN_001", "RUN_015", "RUN_019", "RUN_022", "RUN_029", "PROOF_017"), 404
     ),
     **dict.fromkeys(("RESOLVE_001", "RESOLVE_003", "EXPR_014"), 404),
     # It was there.

@@ -23,6 +23,7 @@ from daybook.runs.result import OutputResult
 from daybook.runs.snapshot import RunSnapshot, SourceSnapshot, snapshot_from_json
 from daybook.store.records import RunFilter, RunRecord
 from daybook.store.store import Transaction
+from daybook.workspace.certificates import PeriodSeal, seals_of_run
 from daybook.workspace.history import RunDetails, show_run
 from daybook.workspace.numbers import (
     MOST_PAGE_ROWS,
@@ -113,6 +114,8 @@ class RunReport:
     bridges: tuple[MeasureBridge, ...]
     has_differences: bool
     totals: TotalsOfRun | None = None
+    # The certificates that cover the run.
+    seals: tuple[PeriodSeal, ...] = ()
 
     @property
     def record(self) -> RunRecord:
@@ -171,6 +174,7 @@ def _gather_report(workspace: OpenedWorkspace, request: ReportRequest) -> RunRep
         bridges=bridges,
         has_differences=request.has_differences,
         totals=totals,
+        seals=seals_of_run(workspace, run_id),
     )
 
 

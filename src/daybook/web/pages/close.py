@@ -13,6 +13,7 @@ from daybook.runs.result import summarize_operations
 from daybook.web.access import address_with, check_csrf, local_path
 from daybook.web.actions import ActionName, ActionRequest
 from daybook.web.served import ActedBy, Served, ServedHere
+from daybook.workspace.certificates import list_seals
 from daybook.workspace.history import RUN_STATUSES, list_actions, list_periods, show_period
 from daybook.workspace.totals_page import render_totals
 
@@ -164,12 +165,14 @@ def period(
     request: Request, served: ServedHere, identifier: str, calendar: Annotated[str | None, _SHORT_TEXT] = None
 ) -> Response:
     details = show_period(served.workspace, identifier, calendar=_written(calendar))
+    seals = list_seals(served.workspace, period=identifier, calendar=_written(calendar))
     return served.templates.page(
         request,
         "period.html",
         title=f"Period {identifier}",
         found=details,
         status=served.status(identifier),
+        seals=seals,
         runs=served.runs(period=identifier, limit=50).runs,
     )
 
