@@ -88,7 +88,7 @@ def find_sealable(environment: RunEnvironment, files: CheckedFiles, request: Sea
     """The nodes of a period, as `build --period` takes them; a code says what prevents the seal."""
     if _RANGE in request.period:
         raise DaybookError("PROOF_007", period=request.period, reason="a certificate is about one period")
-    with read_close(files, environment.store, period=request.period, asks_databases=True) as close:
+    with read_close(files, environment.store, period=request.period, asks_databases=True, looks=True) as close:
         projects = sorted(close.active_projects)
         calendars = {GREGORIAN.id: GREGORIAN} | {item.id: item for item in map(close.nodes.calendar_of, projects)}
         period = find_period(request.period, calendars.values())
