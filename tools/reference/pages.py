@@ -7,6 +7,7 @@ from daybook.expression.functions.table import reference_page
 from tools.reference.commands import commands_page
 from tools.reference.errors import errors_page
 from tools.reference.files import files_page
+from tools.reference.formats import formats_page
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reference"
 
@@ -14,5 +15,6 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "commands.md": commands_page,
     "errors.md": errors_page,
     "files.md": files_page,
+    "formats.md": formats_page,
     "functions.md": reference_page,
 }

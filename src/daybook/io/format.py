@@ -12,13 +12,13 @@ from pyarrow import fs
 
 from daybook.errors import DaybookError
 from daybook.io.data_files import TableFiles
-from daybook.io.filesystem import FileStat, absolute_uri, arrow_path, join_uri
+from daybook.io.filesystem import FileStat, absolute_uri, arrow_path, join_uri, translate_read_errors
 from daybook.io.landing.area import LandingArea
 from daybook.io.landing.request import LandingRequest, TextFile
 from daybook.io.landing.rows import RowSource
 from daybook.io.pins import Pin, ReadPart, TablePin, TableState
 from daybook.io.registry import format_named
-from daybook.io.storage import PROVIDER_STORAGE, Storage
+from daybook.io.storage import PROVIDER_STORAGE, ArrowPath, Storage
 from daybook.io.target import parse_staged_name
 from daybook.io.writer import Commit, Writer
 from daybook.model.datasource import DataSource
@@ -307,6 +307,11 @@ def search_folder(folder: str, storage: Storage = PROVIDER_STORAGE) -> Iterator[
 def list_folder(folder: str, storage: Storage = PROVIDER_STORAGE) -> list[fs.FileInfo]:
     """What a folder holds, by name; nothing when it is not there."""
     at = arrow_path(folder, storage)
+    with translate_read_errors(folder):
+        return _list_folder(at)
+
+
+def _list_folder(at: ArrowPath) -> list[fs.FileInfo]:
     if at.system.get_file_info(at.path).type != fs.FileType.Directory:
         return []
     items: list[fs.FileInfo] = at.system.get_file_info(fs.FileSelector(at.path))

@@ -144,6 +144,10 @@ class Storage:
         address = bucket_of(uri)
         return Bucket(address, self._buckets.get(address, StorageSettings()), self.root) if address else None
 
+    def described(self) -> tuple[str, ...]:
+        """The buckets of which settings or data sources say something."""
+        return tuple(sorted(self._buckets))
+
     def arrow_path(self, uri: str) -> ArrowPath:
         """Where pyarrow finds a place that is not on this machine."""
         from pyarrow import fs

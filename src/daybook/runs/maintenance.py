@@ -19,7 +19,7 @@ from daybook.definitions.value import Definitions
 from daybook.engine.java.launch import GIGABYTE, find_java, memory_bytes, usable_cores
 from daybook.engine.java.spark_version import require_spark
 from daybook.errors import DaybookError
-from daybook.io.filesystem import FileStat, arrow_path, is_uri, join_uri, uri_identity
+from daybook.io.filesystem import FileStat, arrow_path, is_uri, join_uri, translate_read_errors, uri_identity
 from daybook.io.format import (
     HoldingStore,
     Leftover,
@@ -31,7 +31,8 @@ from daybook.io.format import (
 )
 from daybook.io.pins import LandedPin, Pin, TablePin, pin_from_json
 from daybook.io.registry import format_named
-from daybook.io.storage import Storage, storage_of
+from daybook.io.s3_requests import check_conditional_puts, remove_unfinished_uploads
+from daybook.io.storage import Storage, bucket_of, storage_of
 from daybook.io.target import Target
 from daybook.model.datasource import DataSource
 from daybook.model.formats import FORMATS
@@ -151,6 +152,7 @@ def examine_workspace(workspace: LoadedWorkspace) -> Iterator[DoctorFinding]:
     """The store and every data source."""
     yield _run_check("Store", partial(_check_store, workspace))
     storage = _declared_storage(workspace)
+    yield from _examine_buckets(workspace, storage)
     for definition in workspace.definitions["datasource"].values():
         yield _run_check(f"Data source {definition.id}", partial(_ping, definition.model, workspace.root, storage))
 
@@ -171,6 +173,28 @@ def examine_locations(workspace: LoadedWorkspace) -> Iterator[DoctorFinding]:
         yield DoctorFinding("Tables of runs", "problem", f"missing: {', '.join(missing)}", remedy)
     else:
         yield DoctorFinding("Tables of runs", "ok", f"{len(places)} found")
+
+
+def _examine_buckets(workspace: LoadedWorkspace, storage: Storage) -> Iterator[DoctorFinding]:
+    """Where the state or the sandbox is, and every bucket of which something is said."""
+    folders = (workspace.settings.state, workspace.settings.sandbox or "")
+    try:
+        places = [place for place in (*folders, *storage.described()) if bucket_of(place) is not None]
+    except DaybookError as error:
+        yield DoctorFinding("Object stores", "problem", error.message, error.hint)
+        return
+    buckets = {bucket_of(place): place for place in reversed(places)}
+    for bucket, place in sorted((str(bucket), place) for bucket, place in buckets.items()):
+        yield _run_check(f"Bucket {bucket}", partial(_check_bucket, bucket, place, storage))
+
+
+def _check_bucket(bucket: str, place: str, storage: Storage) -> str:
+    at = arrow_path(bucket, storage)
+    with translate_read_errors(bucket):
+        if at.system.get_file_info(at.path).type != fs.FileType.Directory:
+            raise DaybookError("IO_001", location=bucket)
+    is_asked = check_conditional_puts(place, storage)
+    return "commits are atomic" if is_asked else "install daybook[s3] to check that commits are atomic"
 
 
 def _run_check(subject: str, look: Callable[[], str]) -> DoctorFinding:
@@ -371,6 +395,9 @@ def collect_garbage(
         before = int(oldest_staging.timestamp() * 1_000_000_000)
         request = VacuumRequest(table, keep, retention.versions, before, is_dry_run, holders, environment.storage)
         files += format_named(format_).vacuum(request)
+    before = int(oldest_staging.timestamp() * 1_000_000_000)
+    for place in (environment.state, *(table for _, table in tables)):
+        files += remove_unfinished_uploads(place, environment.storage, begun_before_ns=before, is_dry_run=is_dry_run)
     if not is_dry_run:
         for folder in landings:
             with environment.store.write() as transaction:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.object_proxy import ObjectProxy, running_proxy
 from tests.object_store import KEY, KEY_VARIABLE, Bucket, ObjectStore, hadoop_jars, running_object_store, server_program
 from tests.spark.objects.folder import ObjectFolder
 
@@ -14,8 +15,6 @@ from tests.spark.objects.folder import ObjectFolder
 def object_store() -> Iterator[ObjectStore]:
     if server_program() is None:
         pytest.skip("SeaweedFS is not here")
-    if not hadoop_jars():
-        pytest.skip("Hadoop's S3 client is not here")
     with running_object_store() as store:
         yield store
 
@@ -27,5 +26,13 @@ def bucket(object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> Bucket
 
 
 @pytest.fixture
+def proxy(object_store: ObjectStore) -> Iterator[ObjectProxy]:
+    with running_proxy(object_store.endpoint) as running:
+        yield running
+
+
+@pytest.fixture
 def folder(bucket: Bucket, tmp_path: Path, spark: SparkSession) -> ObjectFolder:
+    if not hadoop_jars():
+        pytest.skip("Hadoop's S3 client is not here")
     return ObjectFolder.on(bucket, tmp_path / "w", lambda: spark)

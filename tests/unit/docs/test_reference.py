@@ -8,12 +8,18 @@ from daybook.cli.app import main
 from daybook.errors import CODES
 from daybook.scenarios.scenario import DATASET_KEYS, SCENARIO_KEYS, Expectation, ScenarioHeader
 from tools.reference.files import files_page
+from tools.reference.formats import CAPABILITIES, ROOT
 from tools.reference.pages import FOLDER, PAGES
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_page_is_current(name: str) -> None:
     assert (FOLDER / name).read_text(encoding="utf-8") == PAGES[name](), "write it again: make reference"
+
+
+def test_every_capability_of_a_format_is_shown_by_a_test() -> None:
+    missing = [capability.test for capability in CAPABILITIES if not (ROOT / "tests" / capability.test).is_file()]
+    assert missing == []
 
 
 def test_every_code_has_its_entry() -> None:

@@ -341,6 +341,13 @@ IO_CODES: dict[str, Code] = code_family(
         "when the run is retried: nothing is lost and nothing is written twice.",
         hint="check endpoint, network and credential, then retry the run",
     ),
+    Code(
+        "IO_074",
+        "{location} is on a store that takes a second object of the same name without a word",
+        "Commits on an object store are atomic because the store refuses an object that must be new (If-None-Match) "
+        "when it exists. This store ignores that condition, so two writers could overwrite each other.",
+        hint="use a store with conditional puts: Amazon S3, or a newer version of the server",
+    ),
 )
 
 

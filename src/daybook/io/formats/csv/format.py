@@ -20,7 +20,7 @@ from daybook.errors import DaybookError, raise_all
 from daybook.io.bindings import Binding, bind_columns, missing_column_errors
 from daybook.io.column_types import BadValueError, parse_texts, with_decimal_point
 from daybook.io.format import Format
-from daybook.io.formats.csv.one_column import join_lines, null_is_quoted, write_lines
+from daybook.io.formats.csv.one_column import field_lines, join_lines, null_is_quoted
 from daybook.io.formats.files.format import FileWriter, FolderFormat, column_value, join_texts, timestamp_text
 from daybook.io.formula_text import FORMULA_START
 from daybook.io.landing.request import TextFile
@@ -54,15 +54,17 @@ _ENCODING_HINTS = {
 class CsvWriter(FileWriter):
     extensions = (".csv",)
 
-    def write_parts(self, df: "DataFrame", folder: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
+    def write_parts(self, df: "DataFrame", folder: str, target: FileTarget, options: Mapping[str, Any]) -> None:
         """Parts have a header unless it is put before them later: Spark would quote a byte order mark."""
+        access = target.storage.spark_options(target.uri)
         if len(target.columns) == 1:
             (column,) = target.columns
-            write_lines(df, _csv_text(column, options), column.type, folder, options)
+            lines = field_lines(df, _csv_text(column, options), column.type, options)
+            lines.write.options(**access).mode("error").text(folder, lineSep="\n")
             return
         texts = df.select(*(_csv_text(c, options).alias(_header_text(c, options)) for c in target.columns))
-        texts.write.mode("error").csv(
-            str(folder),
+        texts.write.options(**access).mode("error").csv(
+            folder,
             header=not (target.is_one_file or options["bom"]),
             sep=options["delimiter"],
             quote=options["quote"],

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 _BLOCK_BYTES = 1 << 20
 
 
-def write_lines(df: "DataFrame", text: "Column", type_: ColumnType, folder: Path, options: Mapping[str, Any]) -> None:
-    """Part files of one field per line, without a header; NULL is an empty line in those of text."""
+def field_lines(df: "DataFrame", text: "Column", type_: ColumnType, options: Mapping[str, Any]) -> "DataFrame":
+    """The lines of part files: one field per line, without a header; NULL is an empty line in those of text."""
     from pyspark.sql import functions as F
 
     quote = F.lit(options["quote"])
@@ -28,7 +28,7 @@ def write_lines(df: "DataFrame", text: "Column", type_: ColumnType, folder: Path
     line = F.when((text == "") | text.rlike(special), quoted).otherwise(text)
     if not isinstance(type_, StringType):
         line = F.coalesce(line, F.lit(options["quote"] * 2))
-    df.select(line.alias("value")).write.mode("error").text(str(folder), lineSep="\n")
+    return df.select(line.alias("value"))
 
 
 def join_lines(parts: Iterable[Path], file: Path, header: str, mark: bytes, options: Mapping[str, Any]) -> None:

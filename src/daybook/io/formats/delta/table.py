@@ -83,12 +83,22 @@ def open_table(uri: str, version: int | None = None, storage: Storage = PROVIDER
         return DeltaTable(absolute_uri(uri), version=version, storage_options=storage.delta_options(uri))
     except TableNotFoundError:
         return None
-    except DeltaError as failure:
+    except (DeltaError, OSError) as failure:
         if bucket_of(uri) is not None and not isinstance(failure, DeltaProtocolError):
-            raise DaybookError("IO_073", location=uri, reason=str(failure)) from failure
+            raise DaybookError("IO_073", location=uri, reason=failure_text(failure)) from failure
         if version is not None:
-            raise DaybookError("IO_009", location=uri, reason=str(failure)) from failure
-        raise DaybookError("IO_012", location=uri, reason=str(failure)) from failure
+            raise DaybookError("IO_009", location=uri, reason=failure_text(failure)) from failure
+        raise DaybookError("IO_012", location=uri, reason=failure_text(failure)) from failure
+
+
+# Failures of object stores come in colours, and one cause below the other.
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def failure_text(failure: Exception) -> str:
+    """What deltalake says of a failure, in one line."""
+    causes = (line.strip(" ↳") for line in _COLOUR.sub("", str(failure)).splitlines())
+    return ": ".join(cause for cause in causes if cause)
 
 
 def has_table(uri: str, storage: Storage = PROVIDER_STORAGE) -> bool:

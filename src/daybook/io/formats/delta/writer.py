@@ -36,8 +36,9 @@ from daybook.io.formats.delta.log import (
     slice_transaction,
     written_slices,
 )
-from daybook.io.formats.delta.table import numbered_version, open_table, refuse_unknown_features
+from daybook.io.formats.delta.table import failure_text, numbered_version, open_table, refuse_unknown_features
 from daybook.io.formats.parquet.format import scan_parquet
+from daybook.io.storage import bucket_of
 from daybook.io.target import STAGED_PREFIX, FileTarget, OutputColumn, WrittenSlice
 from daybook.io.writer import (
     CheckedTarget,
@@ -105,9 +106,11 @@ _CONFIGURATION = {
     "delta.enableExpiredLogCleanup": "false",
 }
 _ATTEMPTS = 30
-# What the tasks of an attempt leave is found by the attempt's own folder, so a task may move its files there itself,
-# once: on object stores each move is a copy.
-_COMMIT_OPTIONS = {"mapreduce.fileoutputcommitter.algorithm.version": "2"}
+# Of the network, in one commit.
+_MOST_DISTURBANCES = 3
+# On object stores a move is a copy, so files are moved once, by the commit of their task, to the attempt's own folder.
+# Attempts at a task give a file the same name, so one that is repeated replaces what an earlier one has moved.
+_ONE_MOVE = {"mapreduce.fileoutputcommitter.algorithm.version": "2"}
 
 
 class DeltaWriter:
@@ -130,13 +133,15 @@ class DeltaWriter:
         folder = partition_folder({RUN_PERIOD_COLUMN: target.run_period}) if target.run_period is not None else ""
         watch = FingerprintObserver(target.columns, takes_fingerprint=False)
         with translate_spark_failures(target):
-            writer = watch.on(df).write.options(**target.storage.spark_options(place), **_COMMIT_OPTIONS)
+            access = target.storage.spark_options(place)
+            writer = watch.on(df).write.options(**access, **(_ONE_MOVE if bucket_of(place) is not None else {}))
             writer.mode("error").parquet(spark_uri(join_uri(place, folder) if folder else place, target.storage))
         files = staged_parquet_files(place, lambda footer: file_statistics(footer, target.columns), target.storage)
         return StagedOutput(place, sum(file.rows for file in files), files=files, digest=watch.digest, seen=seen)
 
     def commit(self, staged: StagedOutput, target: FileTarget, fence: Fence = no_fence) -> Commit:
         actions = _add_actions(staged, target)
+        disturbances = 0
         for _ in range(_ATTEMPTS):
             table = _open(target)
             slices: tuple[WrittenSlice, ...] = ()
@@ -154,16 +159,26 @@ class DeltaWriter:
                     self._write(table, actions, staged, target)
             except CommitFailedError:
                 continue
-            except DeltaError as failure:
+            except (DeltaError, OSError) as failure:
+                if (done := self._find_made_commit(target)) is not None:
+                    return replace(done, is_repeat=False)
                 if table is None and _open(target) is not None:
                     continue
-                raise DaybookError("IO_026", location=target.label, reason=str(failure)) from failure
+                # A put that arrives late is refused by the store: it must be the first of its version.
+                disturbances += bucket_of(target.uri) is not None
+                if 0 < disturbances <= _MOST_DISTURBANCES:
+                    continue
+                raise DaybookError("IO_026", location=target.label, reason=failure_text(failure)) from failure
             if table is None:
                 # A table is created by its version 0, or not at all.
                 return Commit(staged.rows, numbered_version(0))
             done = _find_new_commit(table, target)
             return Commit(staged.rows, done.version if done else None)
         raise DaybookError("IO_024", location=target.label, slice=target.slice_note)
+
+    def _find_made_commit(self, target: FileTarget) -> Commit | None:
+        """The commit whose answer was lost on its way from an object store; IO_073 where that cannot be found out."""
+        return self.committed(target) if bucket_of(target.uri) is not None else None
 
     def committed(self, target: FileTarget) -> Commit | None:
         table = _open(target)
@@ -192,7 +207,7 @@ class DeltaWriter:
             except CommitFailedError:
                 continue
             except DeltaError as failure:
-                raise DaybookError("IO_026", location=target.label, reason=str(failure)) from failure
+                raise DaybookError("IO_026", location=target.label, reason=failure_text(failure)) from failure
             dropped = _find_new_commit(table, target)
             return Commit(rows, dropped.version if dropped else None)
         raise DaybookError("IO_024", location=target.label, slice=target.slice_note)

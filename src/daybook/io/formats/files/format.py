@@ -1,6 +1,7 @@
 """What file formats share: a table is a folder or one file; part files are staged, and one rename commits them."""
 
 import shutil
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,8 +14,16 @@ from daybook.errors import DaybookError
 from daybook.expression import quote_identifier
 from daybook.io.bindings import checked_options
 from daybook.io.column_types import spark_data_type
-from daybook.io.filesystem import is_uri, join_uri, list_files, local_path, partition_values, translate_read_errors
-from daybook.io.format import Format, Leftover, search_folder
+from daybook.io.filesystem import (
+    is_uri,
+    join_uri,
+    list_files,
+    local_path,
+    partition_values,
+    spark_uri,
+    translate_read_errors,
+)
+from daybook.io.format import Format, Leftover, list_folder, search_folder
 from daybook.io.formats.files.folder import (
     check_folder,
     commit_folder,
@@ -26,9 +35,18 @@ from daybook.io.formats.files.folder import (
 )
 from daybook.io.formats.files.manifest import read_manifest
 from daybook.io.formats.files.one_file import check_file, commit_file, committed_file
+from daybook.io.formats.files.one_object import (
+    check_object,
+    commit_object,
+    committed_object,
+    discard_objects,
+    fetch_parts,
+    put_file,
+    staging_folder,
+)
 from daybook.io.landing.request import TextFile
 from daybook.io.landing.rows import ImpliedColumns
-from daybook.io.storage import PROVIDER_STORAGE, Storage
+from daybook.io.storage import PROVIDER_STORAGE, Storage, bucket_of
 from daybook.io.stored_rows import SourceBlock, StoredRows, dataset_of
 from daybook.io.target import FileTarget, OutputColumn, WrittenSlice
 from daybook.io.writer import (
@@ -93,8 +111,14 @@ class FolderFormat(Format):
 
     def ping(self, datasource: DataSource, workspace: Path, storage: Storage = PROVIDER_STORAGE) -> str:
         folder = _source_folder(datasource, workspace)
+        if bucket_of(folder) is not None:
+            return f"{folder}, {_count_text(len(list_folder(folder, storage)))}"
         is_missing = not is_uri(folder) and not Path(folder).is_dir()
         return f"{folder} (created by the first write)" if is_missing else folder
+
+
+def _count_text(count: int) -> str:
+    return f"{count} {'entry' if count == 1 else 'entries'}"
 
 
 def _source_folder(datasource: DataSource, workspace: Path) -> str:
@@ -105,6 +129,11 @@ def _source_folder(datasource: DataSource, workspace: Path) -> str:
 
 def _committed_parts(target: FileTarget) -> Iterator[FilePart]:
     """The files of a run's commit; RUN_084 when they are gone, or another commit has taken their place."""
+    if _is_object(target):
+        if committed_object(target) is None:
+            raise _replaced_error(target, "the file has been replaced or changed since then")
+        yield FilePart(target.uri, {})
+        return
     path = local_path(target.uri)
     if path is not None and target.is_one_file:
         if committed_file(target.workspace / path, target) is None:
@@ -145,8 +174,8 @@ class FileWriter(ABC):
     extensions: tuple[str, ...]
 
     @abstractmethod
-    def write_parts(self, df: "DataFrame", folder: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
-        """Let Spark write part files into a new folder."""
+    def write_parts(self, df: "DataFrame", folder: str, target: FileTarget, options: Mapping[str, Any]) -> None:
+        """Let Spark write part files into a new folder, which is given in Spark's form."""
         ...
 
     def join_parts(self, parts: Sequence[Path], file: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
@@ -178,6 +207,9 @@ class FileWriter(ABC):
 
     def check(self, target: FileTarget) -> CheckedTarget:
         checked_options(target.format, target.options, is_output=True)
+        if _is_object(target):
+            check_object(target)
+            return CheckedTarget()
         path = _target_path(target)
         if target.is_one_file:
             check_file(path, target)
@@ -189,6 +221,8 @@ class FileWriter(ABC):
         from pyspark.sql import functions as F
 
         options = checked_options(target.format, target.options, is_output=True)
+        if _is_object(target):
+            return self._stage_object(df, target, options)
         path = _target_path(target)
         path.parent.mkdir(parents=True, exist_ok=True)
         work = path.parent / f".{target.new_attempt_name()}"
@@ -201,17 +235,37 @@ class FileWriter(ABC):
         stored = replace(target, columns=(*target.columns, *kept))
         nulls = {column.name: F.lit(None).cast(spark_data_type(column.type)) for column in kept}
         with translate_spark_failures(target):
-            self.write_parts(watch.on(df).withColumns(nulls) if nulls else watch.on(df), parts, stored, options)
+            self.write_parts(watch.on(df).withColumns(nulls) if nulls else watch.on(df), str(parts), stored, options)
         try:
             self.complete_parts(parts, work / path.name, stored, options)
         except OSError as failure:
             raise DaybookError("IO_026", location=target.label, reason=str(failure)) from failure
         return StagedOutput(str(work), watch.rows, watch.fingerprint, digest=watch.digest, seen=seen)
 
+    def _stage_object(self, df: "DataFrame", target: FileTarget, options: Mapping[str, Any]) -> StagedOutput:
+        """Spark writes parts beside the target, the file made of them is put beside them as a whole."""
+        work, name = staging_folder(target), target.uri.rpartition("/")[2]
+        parts = join_uri(work, _PARTS)
+        watch = FingerprintObserver(target.columns)
+        with translate_spark_failures(target):
+            self.write_parts(watch.on(df), spark_uri(parts, target.storage), target, options)
+        try:
+            with tempfile.TemporaryDirectory(prefix="daybook-") as folder:
+                fetch_parts(parts, Path(folder) / _PARTS, target)
+                self.complete_parts(Path(folder) / _PARTS, Path(folder) / name, target, options)
+                put_file(Path(folder) / name, join_uri(work, name), target)
+        except OSError as failure:
+            raise DaybookError("IO_026", location=target.label, reason=str(failure)) from failure
+        return StagedOutput(work, watch.rows, watch.fingerprint)
+
     def _seen(self, path: Path, target: FileTarget) -> str | None:
         return None if target.is_one_file else slice_state(path, target)
 
     def commit(self, staged: StagedOutput, target: FileTarget, fence: Fence = no_fence) -> Commit:
+        if _is_object(target):
+            commit = commit_object(staged, target, fence)
+            discard_objects(target)
+            return commit
         path, work = _target_path(target), Path(staged.staging)
         refusals: list[Exception] = []
 
@@ -235,6 +289,8 @@ class FileWriter(ABC):
         return commit
 
     def committed(self, target: FileTarget) -> Commit | None:
+        if _is_object(target):
+            return committed_object(target)
         path = _target_path(target)
         return committed_file(path, target) if target.is_one_file else committed_folder(path, target)
 
@@ -243,8 +299,10 @@ class FileWriter(ABC):
         return () if target.is_one_file else folder_slices(_target_path(target), target)
 
     def drop_slice(self, target: FileTarget, fence: Fence = no_fence) -> Commit:
+        if target.is_one_file:
+            raise DaybookError("IO_001", location=target.label)
         path = _target_path(target)
-        if target.is_one_file or not path.parent.is_dir():
+        if not path.parent.is_dir():
             raise DaybookError("IO_001", location=target.label)
         work = path.parent / f".{target.new_attempt_name()}"
         try:
@@ -256,6 +314,9 @@ class FileWriter(ABC):
             remove_tree(work)
 
     def discard(self, target: FileTarget) -> None:
+        if _is_object(target):
+            discard_objects(target)
+            return
         parent = _target_path(target).parent
         for work in parent.glob(f".{target.staging_key}.*") if parent.is_dir() else ():
             remove_tree(work)
@@ -280,6 +341,10 @@ def timestamp_text(value: "Column") -> "Column":
     from pyspark.sql import functions as F
 
     return F.concat(F.replace(value.cast("string"), F.lit(" "), F.lit("T")), F.lit("Z"))
+
+
+def _is_object(target: FileTarget) -> bool:
+    return target.is_one_file and bucket_of(target.uri) is not None
 
 
 def _target_path(target: FileTarget) -> Path:

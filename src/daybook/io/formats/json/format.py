@@ -179,9 +179,10 @@ def _has_json_type(value: object, type_: ColumnType) -> bool:
 class JsonWriter(FileWriter):
     extensions = (".json", ".jsonl", ".ndjson")
 
-    def write_parts(self, df: "DataFrame", folder: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
+    def write_parts(self, df: "DataFrame", folder: str, target: FileTarget, options: Mapping[str, Any]) -> None:
         values = df.select(*(_json_value(column).alias(column.name) for column in target.columns))
-        values.write.mode("error").json(str(folder), ignoreNullFields=False, lineSep="\n")
+        writer = values.write.options(**target.storage.spark_options(target.uri)).mode("error")
+        writer.json(folder, ignoreNullFields=False, lineSep="\n")
 
     def join_parts(self, parts: Sequence[Path], file: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
         join_texts(parts, file)

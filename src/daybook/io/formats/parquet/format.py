@@ -448,8 +448,8 @@ def _schema_errors(
 class ParquetWriter(FileWriter):
     extensions = (".parquet", ".parq", ".pq")
 
-    def write_parts(self, df: "DataFrame", folder: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
-        df.write.mode("error").parquet(str(folder))
+    def write_parts(self, df: "DataFrame", folder: str, target: FileTarget, options: Mapping[str, Any]) -> None:
+        df.write.options(**target.storage.spark_options(target.uri)).mode("error").parquet(folder)
 
     def join_parts(self, parts: Sequence[Path], file: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
         schema = pa.schema([(column.name, arrow_type(column.type)) for column in target.columns])

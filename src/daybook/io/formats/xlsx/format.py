@@ -73,8 +73,8 @@ class WorkbookWriter(FileWriter):
             raise error
         return super().check(target)
 
-    def write_parts(self, df: "DataFrame", folder: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
-        df.write.mode("error").parquet(str(folder))
+    def write_parts(self, df: "DataFrame", folder: str, target: FileTarget, options: Mapping[str, Any]) -> None:
+        df.write.options(**target.storage.spark_options(target.uri)).mode("error").parquet(folder)
 
     def complete_parts(self, parts: Path, file: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
         self.write_book(file, target, options, StagedRows(parts, target.columns))
