@@ -82,9 +82,9 @@ def _lines() -> Iterator[str]:
     names = list(FORMATS)
     header = ["", *(f"`{name}`" for name in names), "shown by"]
     yield from table(header, (_row(capability, names) for capability in CAPABILITIES))
-    yield "Tests are below `tests/`. Options of the formats are in [Files](files.md)."
+    yield "Options of the formats are in [Files](files.md)."
 
 
 def _row(capability: _Capability, names: list[str]) -> list[str]:
     marks = ("yes" if capability.has(FORMATS[name], format_named(name)) else "no" for name in names)
-    return [capability.text, *marks, f"`{capability.test}`"]
+    return [capability.text, *marks, f"`tests/{capability.test}`"]
