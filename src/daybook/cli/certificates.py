@@ -7,7 +7,7 @@ import typer
 
 from daybook.cli import arguments
 from daybook.cli.arguments import AsJson, add_command, open_workspace, open_workspace_with_spark, root_options
-from daybook.cli.terminal import echo, echo_json, echo_marked, echo_note, show_table
+from daybook.cli.terminal import echo, echo_json, echo_marked, echo_note, shorten_path, show_table
 
 if TYPE_CHECKING:
     from daybook.definitions.loading.workspace import WorkspaceLocation
@@ -158,19 +158,20 @@ def verify(
         if as_json:
             echo_json(verification)
         else:
-            _show_verification(verification, is_quiet=root_options(context).is_quiet)
+            show_verification(verification, is_quiet=root_options(context).is_quiet)
     if not all(verification.is_valid for verification in verifications):
         raise typer.Exit(_DOES_NOT_HOLD)
 
 
-def _show_verification(verification: "Verification", *, is_quiet: bool) -> None:
+def show_verification(verification: "Verification", *, is_quiet: bool) -> None:
+    """What was found out about a file, problems first."""
     close = verification.certificate.close
     mark, color = ("valid", typer.colors.GREEN) if verification.is_valid else ("NOT VALID", typer.colors.RED)
     what = f"{verification.period} of {close.workspace.name}"
     if verification.proof is not None:
         what = f"a row of {verification.proof.subject}"
     signer = f"signed by {verification.signer}" if verification.signer else "signed by nobody who is trusted"
-    echo_marked(mark, color, f"{verification.file}: {what}, {signer}")
+    echo_marked(mark, color, f"{shorten_path(str(verification.file))}: {what}, {signer}")
     for problem in verification.problems:
         echo(f"    {problem}")
     if is_quiet:

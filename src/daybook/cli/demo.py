@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from daybook.cli.arguments import RootOptions, json_option, period_option, root_options
+from daybook.cli.certificates import show_verification
 from daybook.cli.close import CANCELLED, FAILED, build_listener, show_build_result, show_status
 from daybook.cli.history import format_seconds, show_effects
 from daybook.cli.terminal import console, echo, echo_json, echo_note, shorten_path, show_table
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from daybook.compare.result import BridgeResult
     from daybook.demo.data_files import DemoWorkspace
-    from daybook.demo.month_close import DemoQuarter, DemoResult, HeadlineLine
+    from daybook.demo.month_close import DemoQuarter, DemoResult, HeadlineLine, SealedMonth
     from daybook.runs.result import RunResult
 
 
@@ -117,6 +118,14 @@ def show_quarter(quarter: "DemoQuarter") -> None:
     show_build_result(quarter.build)
     echo(f"\ndaybook status --period {quarter.span}\n")
     show_status(quarter.status)
+
+
+def show_sealed_month(sealed: "SealedMonth") -> None:
+    """The certificate, as `daybook verify` shows it."""
+    certificate, public_key = shorten_path(sealed.certificate), shorten_path(sealed.public_key)
+    echo(f"\ndaybook periods lock {sealed.seal.period}, daybook seal {sealed.seal.period}: {certificate}")
+    echo(f"\ndaybook verify {certificate} --key {public_key} --data --recompute\n")
+    show_verification(sealed.verification, is_quiet=False)
 
 
 def show_files(results: "Iterable[RunResult]") -> None:
@@ -219,11 +228,13 @@ def demo(
     if no_run:
         _write_data(workspace, is_quiet=called.is_quiet or as_json)
         return
-    done, quarter = _run_close(folder, period, workspace, called, as_json=as_json)
+    done, quarter, sealed = _run_close(folder, period, workspace, called, as_json=as_json)
     if as_json:
         echo_json(demo_as_json(done, quarter))
     else:
         show_quarter(quarter)
+        if sealed is not None:
+            show_sealed_month(sealed)
         if not called.is_quiet:
             show_files(done.runs)
             show_next_steps(folder, done.runs)
@@ -241,13 +252,13 @@ def _show_month(done: "DemoResult", *, is_quiet: bool) -> None:
 
 def _run_close(
     folder: Path, period: str, demo_workspace: "DemoWorkspace", called: RootOptions, *, as_json: bool
-) -> "tuple[DemoResult, DemoQuarter]":
-    """The month, then the quarter, in one Spark session that starts while the data is written."""
+) -> "tuple[DemoResult, DemoQuarter, SealedMonth | None]":
+    """The month, the quarter and the seal of the month, in one Spark session that starts while the data is written."""
     from dataclasses import replace
 
     from daybook.cli import history
     from daybook.cli.terminal import run_listener, spinner
-    from daybook.demo.month_close import build_quarter, close_month
+    from daybook.demo.month_close import build_quarter, close_month, seal_month
     from daybook.runs.result import RunFailedError
     from daybook.workspace.open_workspace import open_workspace
     from daybook.workspace.spark_session import background_session
@@ -266,7 +277,8 @@ def _run_close(
             if not as_json:
                 _show_month(done, is_quiet=called.is_quiet)
             with build_listener(is_quiet=is_quiet) as watching:
-                return done, build_quarter(workspace, done.period, listener=watching)
+                quarter = build_quarter(workspace, done.period, listener=watching)
+            return done, quarter, seal_month(workspace, done.period) if quarter.build.is_ok else None
         except RunFailedError as failed:
             history.show_run_failure(failed, as_json=as_json)
             raise typer.Exit(FAILED) from None

@@ -11,13 +11,23 @@ from daybook.graph.build import BuildRequest, BuildResult
 from daybook.graph.listener import BuildListener
 from daybook.io.formats.delta.table import read_rows
 from daybook.model.types import value_text
+from daybook.proof.verification import Verification
 from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.runs.attempt.request import RunRequest
 from daybook.runs.listener import RunListener
 from daybook.runs.result import RunResult
 from daybook.workspace.build_events import finished_event
+from daybook.workspace.certificates import (
+    PeriodSeal,
+    VerifyRequest,
+    list_seals,
+    make_key,
+    seal_period,
+    verify_certificates,
+)
 from daybook.workspace.close import CloseStatus, build_close, close_status
 from daybook.workspace.execution import run_project
+from daybook.workspace.history import lock_period, reopen_period
 from daybook.workspace.lifecycle import activate_project
 from daybook.workspace.numbers import bridge_runs
 from daybook.workspace.open_workspace import OpenedWorkspace
@@ -75,6 +85,38 @@ def build_quarter(workspace: OpenedWorkspace, period: str, *, listener: BuildLis
     span = f"{first}..{last}"
     build = build_close(workspace, BuildRequest(span, CLOSE_PROJECTS), listener=listener)
     return DemoQuarter(span, build, close_status(workspace, period=span))
+
+
+KEY_NAME = "controlling"
+
+
+@dataclass(frozen=True, slots=True)
+class SealedMonth:
+    """The certificate of a month, and what its verification without store and Spark found."""
+
+    certificate: str
+    public_key: str
+    seal: PeriodSeal
+    verification: Verification
+
+
+def seal_month(workspace: OpenedWorkspace, period: str) -> SealedMonth:
+    """Lock a month, seal it and verify the certificate; then open it again, since the demo goes on."""
+    root = workspace.root
+    private, public = root / "keys" / f"{KEY_NAME}.key", root / "keys" / f"{KEY_NAME}.pub"
+    if not private.exists():
+        make_key(KEY_NAME, root / "keys")
+    number = len(list_seals(workspace, period=period)) + 1
+    certificate = root / "certificates" / (f"close-{period}.json" if number == 1 else f"close-{period}-{number}.json")
+    certificate.parent.mkdir(exist_ok=True)
+    lock_period(workspace, period, reason="the demo seals it")
+    try:
+        seal = seal_period(workspace, period, key=f"file://{private.resolve()}", out=certificate)
+        request = VerifyRequest(files=(certificate,), key=public, data=True, recompute=True)
+        (verification,) = verify_certificates(request, named=workspace)
+    finally:
+        reopen_period(workspace, period, reason="the demo goes on")
+    return SealedMonth(str(certificate), str(public), seal, verification)
 
 
 def quarter_around(month: str) -> tuple[str, str]:

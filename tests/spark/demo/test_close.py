@@ -12,7 +12,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
-from daybook.demo.month_close import CLOSE_PROJECTS, DemoQuarter, build_quarter, read_headline
+from daybook.demo.month_close import CLOSE_PROJECTS, DemoQuarter, build_quarter, read_headline, seal_month
 from daybook.engine.java.connect import is_connect
 from daybook.plan.steps import Schema
 from daybook.runs.attempt.request import RunRequest
@@ -186,3 +186,15 @@ def test_explaining_a_number_asks_three_small_questions(
     nodes = sorted(len(each.splitlines()) for each in queries)
     assert nodes[-1] <= 80
     assert sum(nodes) <= 150
+
+
+def test_the_sealed_month_is_the_same_in_its_tables_and_computed_again(demo: ClosedDemo, quarter: DemoQuarter) -> None:
+    """By Spark when it is sealed, by plain Python from the tables, and by the second engine from the sources."""
+    assert quarter.build.is_ok
+    sealed = seal_month(demo.workspace, PERIOD)
+    assert sealed.verification.problems == ()
+    assert {(subject.data, subject.recomputed) for subject in sealed.verification.subjects} == {("same", "same")}
+    assert {subject.name.partition("@")[0] for subject in sealed.verification.subjects} == set(CLOSE_PROJECTS)
+    again = seal_month(demo.workspace, PERIOD)
+    assert again.seal.replaces == sealed.seal.digest
+    assert again.certificate != sealed.certificate
