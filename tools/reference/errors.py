@@ -36,6 +36,7 @@ _TITLES = {
     "LOG": "The log",
     "TOTALS": "Measures and control totals",
     "PROOF": "Certificates and proofs",
+    "APPROVAL": "Approvals",
 }
 
 

@@ -13,6 +13,7 @@ import typer
 import typer.main
 
 from daybook.cli import (
+    approvals,
     certificates,
     close,
     compare,
@@ -22,6 +23,7 @@ from daybook.cli import (
     history,
     log,
     maintenance,
+    people,
     periods,
     recompute,
     run,
@@ -87,6 +89,8 @@ def _open_stream(python_stream: TextIO | None, number: int) -> tuple[TextIO, _To
 
 # A bug of Daybook: neither the run (1) nor the input (2) is the cause.
 INTERNAL_ERROR = 3
+# An act that needs approval made a request instead.
+REQUEST_MADE = "APPROVAL_001"
 WRONG_INPUT = 2
 
 # A paragraph that begins with \b is not wrapped.
@@ -269,6 +273,14 @@ add_command(
 )
 add_command(app, "deactivate", run.deactivate, "daybook deactivate close")
 add_command(app, "log", log.log, "daybook log", "daybook log --verify --head 9f86d081884c7d65...")
+add_command(
+    app, "requests", approvals.requests, "daybook requests", "daybook requests 7", "daybook requests --all --json"
+)
+add_command(app, "approve", approvals.approve, "daybook approve 7", 'daybook approve 7 --reason "compared with SAP"')
+add_command(app, "reject", approvals.reject, 'daybook reject 7 --reason "the rates of March are missing"')
+add_command(app, "withdraw", approvals.withdraw, "daybook withdraw 7")
+app.add_typer(people.people_app, name="people")
+app.add_typer(people.policy_app, name="policy")
 app.add_typer(periods.app, name="periods")
 add_command(
     app,
@@ -361,7 +373,7 @@ def _first_line_of(error: Exception) -> str:
 
 def report_failure(error: Exception, *, is_debug: bool, as_json: bool) -> int:
     """Show an error, with its traceback where asked for; the exit code for it."""
-    from daybook.cli.terminal import echo_json, echo_note, show_error, show_failure
+    from daybook.cli.terminal import echo, echo_json, echo_note, show_error, show_failure
     from daybook.errors import DaybookError
     from daybook.errors.render import findings_of
     from daybook.workspace.open_workspace import system_error
@@ -371,6 +383,13 @@ def report_failure(error: Exception, *, is_debug: bool, as_json: bool) -> int:
 
         echo_note("".join(traceback.format_exception(error)))
     error = system_error(error) or error
+    if isinstance(error, DaybookError) and error.code == REQUEST_MADE:
+        if as_json:
+            echo_json({"request": error.parameters["number"], **error.parameters})
+        else:
+            echo(error.message)
+            echo_note(error.hint or "")
+        return 0
     if isinstance(error, DaybookError):
         if as_json:
             echo_json({"errors": findings_of([error])})

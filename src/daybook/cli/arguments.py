@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperArgument, TyperCommand
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 Candidate = str | tuple[str, str]
+_Result = TypeVar("_Result")
 Completer = Callable[[typer.Context, str], list[Candidate]]
 
 _MOST_RUNS = 50
@@ -346,6 +347,26 @@ def open_workspace(context: typer.Context) -> "OpenedWorkspace":
     from daybook.workspace.open_workspace import open_workspace
 
     return open_workspace(root_options(context).workspace)
+
+
+def proven(context: typer.Context, use_case: "Callable[[OpenedWorkspace], _Result]") -> "_Result":
+    """A use case that may need proof of who the user is; at a terminal the personal token is asked for."""
+    return with_proof(open_workspace(context), use_case)
+
+
+def with_proof(workspace: "OpenedWorkspace", use_case: "Callable[[OpenedWorkspace], _Result]") -> "_Result":
+    from dataclasses import replace
+
+    from daybook.cli.terminal import is_attended
+    from daybook.errors import DaybookError
+
+    try:
+        return use_case(workspace)
+    except DaybookError as error:
+        if error.code != "APPROVAL_002" or not is_attended():
+            raise
+        token = typer.prompt("Your personal token", hide_input=True, err=True)
+    return use_case(replace(workspace, token=token.strip()))
 
 
 @contextmanager

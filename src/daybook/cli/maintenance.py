@@ -13,6 +13,7 @@ from daybook.cli.arguments import (
     open_workspace,
     open_workspace_with_spark,
     root_options,
+    with_proof,
 )
 from daybook.cli.terminal import confirm, echo, echo_json, echo_marked, echo_note, is_attended, show_notice, show_table
 
@@ -312,7 +313,7 @@ def drop(
             rows = "its rows" if chosen.rows is None else f"{chosen.rows:,} rows"
             if not confirm(f"Remove {rows} of {chosen.period} from {chosen.location}?"):
                 raise typer.Exit(1)
-        done = drop_slice(workspace, table, period, reason=reason or "")
+        done = with_proof(workspace, lambda proven: drop_slice(proven, table, period, reason=reason or ""))
     if as_json:
         echo_json(done)
         return
@@ -346,7 +347,7 @@ def take_over(
     if not (reason or "").strip():
         raise DaybookError("STORE_032", action="Taking over the slices of a workspace")
     with open_workspace_with_spark(context) as opened:
-        recovery = take_over_slices(opened, workspace, reason=reason or "")
+        recovery = with_proof(opened, lambda proven: take_over_slices(proven, workspace, reason=reason or ""))
     if as_json:
         echo_json(recovery)
         return

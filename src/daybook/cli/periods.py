@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from daybook.cli import arguments
-from daybook.cli.arguments import AsJson, add_command, open_workspace, root_options
+from daybook.cli.arguments import AsJson, add_command, open_workspace, proven, root_options
 from daybook.cli.terminal import echo, echo_json, echo_note, show_table
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def lock(
     """
     from daybook.workspace.history import lock_period
 
-    done = lock_period(open_workspace(context), identifier, calendar=calendar, reason=reason)
+    done = proven(context, lambda workspace: lock_period(workspace, identifier, calendar=calendar, reason=reason))
     _show_change(context, done, as_json=as_json)
 
 
@@ -119,7 +119,9 @@ def reopen(
     """
     from daybook.workspace.history import reopen_period
 
-    done = reopen_period(open_workspace(context), identifier, calendar=calendar, reason=reason or "")
+    done = proven(
+        context, lambda workspace: reopen_period(workspace, identifier, calendar=calendar, reason=reason or "")
+    )
     _show_change(context, done, as_json=as_json)
 
 

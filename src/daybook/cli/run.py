@@ -14,6 +14,7 @@ from daybook.cli.arguments import (
     open_workspace,
     open_workspace_with_spark,
     period_option,
+    proven,
     root_options,
 )
 from daybook.cli.terminal import echo, echo_coloured, echo_json, echo_note, show_error, show_notice
@@ -161,7 +162,7 @@ _ACTION_WORDS = {
 _LINE_COLOURS = {"+": typer.colors.GREEN, "-": typer.colors.RED, "@": typer.colors.CYAN}
 
 
-def show_changes(plan: "ApplyPlan", *, is_quiet: bool) -> None:
+def show_changes(plan: "ApplyPlan", *, is_quiet: bool, is_applied: bool = False) -> None:
     for change in plan.changes:
         if change.action != "unchanged":
             version = f"version {change.version}" if change.is_structural else ""
@@ -182,8 +183,20 @@ def show_changes(plan: "ApplyPlan", *, is_quiet: bool) -> None:
         show_notice(notice)
     for effect in plan.effects:
         _show_project_findings(effect)
+    if plan.held:
+        _show_held(plan, is_applied=is_applied)
     if not is_quiet:
         echo_note(_changes_summary(plan))
+
+
+def _show_held(plan: "ApplyPlan", *, is_applied: bool) -> None:
+    """What an active project reads changes only with approval."""
+    named = ", ".join(f"{change.kind} {change.id}" for change in plan.held)
+    if not is_applied:
+        echo(f"needs approval: {named}")
+    elif plan.request is not None:
+        echo(f"request {plan.request} was made: {named} is used once it is approved")
+        echo_note(f"others see it with `daybook requests {plan.request}`")
 
 
 def show_touched(touched: "tuple[TouchedColumns, ...]") -> None:
@@ -233,7 +246,8 @@ def apply(context: typer.Context, prune: PruneOption = False, as_json: ChangesAs
     """
     from daybook.workspace.lifecycle import apply_changes
 
-    _show_or_echo(context, apply_changes(open_workspace(context), prune=prune), as_json=as_json)
+    changes = proven(context, lambda workspace: apply_changes(workspace, prune=prune))
+    _show_or_echo(context, changes, as_json=as_json, is_applied=True)
 
 
 def plan(context: typer.Context, prune: PruneOption = False, as_json: ChangesAsJson = False) -> None:
@@ -243,11 +257,11 @@ def plan(context: typer.Context, prune: PruneOption = False, as_json: ChangesAsJ
     _show_or_echo(context, plan_changes(open_workspace(context), prune=prune), as_json=as_json)
 
 
-def _show_or_echo(context: typer.Context, changes: "ApplyPlan", *, as_json: bool) -> None:
+def _show_or_echo(context: typer.Context, changes: "ApplyPlan", *, as_json: bool, is_applied: bool = False) -> None:
     if as_json:
         echo_json(changes)
     else:
-        show_changes(changes, is_quiet=root_options(context).is_quiet)
+        show_changes(changes, is_quiet=root_options(context).is_quiet, is_applied=is_applied)
 
 
 def activate(
@@ -277,7 +291,9 @@ def activate(
 
     if bool(projects) == all_projects or (dataset_version is not None and len(projects or ()) != 1):
         raise typer.BadParameter("name one project or several, or use --all; --dataset-version goes with one project")
-    done = activate_projects(open_workspace(context), projects or (), dataset_version=dataset_version)
+    done = proven(
+        context, lambda workspace: activate_projects(workspace, projects or (), dataset_version=dataset_version)
+    )
     if as_json:
         echo_json(done[0] if len(done) == 1 and not all_projects else done)
         return
@@ -301,7 +317,7 @@ def deactivate(context: typer.Context, project: ProjectArgument, as_json: AsJson
     """Keep a project from running until it is activated again."""
     from daybook.workspace.lifecycle import deactivate_project
 
-    done = deactivate_project(open_workspace(context), project)
+    done = proven(context, lambda workspace: deactivate_project(workspace, project))
     if as_json:
         echo_json(done)
     else:

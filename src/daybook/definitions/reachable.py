@@ -1,8 +1,10 @@
 """What a project leads to in the files of a workspace."""
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from daybook.definitions.loading import LoadedWorkspace
+from daybook.definitions.value import Definitions
 from daybook.model.dataset import Dataset, TableLocation, View
 from daybook.model.datasource import CatalogStrategy, Resolver
 from daybook.model.definition import Definition, DefinitionKind
@@ -20,19 +22,46 @@ def reachable_definitions(workspace: LoadedWorkspace, *project_ids: str) -> tupl
 
 def reached_keys(workspace: LoadedWorkspace, *project_ids: str) -> set[DefinitionKey]:
     """What projects lead to, defined or not."""
-    reached: set[DefinitionKey] = set()
-    waiting: list[DefinitionKey] = [("project", project_id) for project_id in project_ids]
-    waiting += [
+    begin: list[DefinitionKey] = [("project", project_id) for project_id in project_ids]
+    begin += [
         ("resolver", resolver.id)
         for resolver in workspace.definitions["resolver"].values()
         if resolver.model.is_default
     ]
+
+    def find(key: DefinitionKey) -> object:
+        definition = workspace.get(*key)
+        return definition.model if definition is not None else None
+
+    return follow_references(begin, find)
+
+
+def stored_keys(stored: Definitions, projects: Iterable[Project]) -> set[DefinitionKey]:
+    """What the texts of projects lead to among stored definitions, without the projects."""
+    begin: list[DefinitionKey] = [("resolver", resolver_id) for resolver_id in stored.default_resolver_ids()]
+    for project in projects:
+        begin += _referenced_definitions(project)
+
+    def find(key: DefinitionKey) -> object:
+        kind, identifier = key
+        if kind == "resolver":
+            version = stored.resolver(identifier)
+            return version.resolver if version is not None else None
+        declared = stored.declared(identifier) if kind == "dataset" else None
+        return declared.dataset if declared is not None else None
+
+    return follow_references(begin, find)
+
+
+def follow_references(begin: Iterable[DefinitionKey], find: Callable[[DefinitionKey], object]) -> set[DefinitionKey]:
+    """Keys with everything that the definitions behind them refer to, and so on."""
+    reached: set[DefinitionKey] = set()
+    waiting = list(begin)
     while waiting:
         key = waiting.pop()
         if key not in reached:
             reached.add(key)
-            definition = workspace.get(*key)
-            waiting += _referenced_definitions(definition.model) if definition is not None else []
+            waiting += _referenced_definitions(find(key))
     return reached
 
 

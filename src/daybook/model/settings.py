@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from daybook.model.datasource import CredentialRef, StorageSettings
 from daybook.model.declaration import Declaration, NonEmptyText, Violation, raise_violations, validated_by, violation
+from daybook.model.policy import ApprovalPolicy
 
 
 def _check_duration(text: str) -> Iterator[Violation]:
@@ -172,6 +173,10 @@ class WorkspaceSettings(Declaration):
     retention: RetentionSettings = Field(default=RetentionSettings(), description="What `daybook gc` keeps.")
     catalogs: CatalogSettings = Field(
         default=CatalogSettings(), description="The catalogs that resolvers may call over HTTP."
+    )
+    approvals: ApprovalPolicy | None = Field(
+        default=None,
+        description="Proposes which acts need approval; in force is what `daybook policy adopt` put into the store.",
     )
     serve: ServeSettings = Field(default=ServeSettings(), description="The page of `daybook serve`.")
     lineage: LineageSettings = Field(

@@ -42,6 +42,7 @@ from daybook.proof.stored_slice import digest_file, gives_rows_back, stored_colu
 from daybook.proof.timestamp import request_timestamp
 from daybook.resolve.calendars.calendar import DAY, GREGORIAN, PeriodCalendar
 from daybook.resolve.project_files import CheckedFiles
+from daybook.runs.approvals.requests import approvals_of
 from daybook.runs.attempt.prepare import PreparedRun, restore_run
 from daybook.runs.attempt.recorder import LOAD_SEQ, holding_store
 from daybook.runs.environment import RunEnvironment
@@ -201,6 +202,7 @@ def sign_period(
         workspace_id = transaction.identity.ids().own
         links = _Links.read(transaction, sealable)
         log_head = transaction.log.head().digest
+        approvals = approvals_of(transaction, sealable.period, "lock", "reopen", "seal")
     outputs = tuple(_outputs_of(records))
     subjects, spark_version = _take_digests(environment, outputs)
     by_node: dict[Node, list[SealedOutput]] = {}
@@ -222,6 +224,7 @@ def sign_period(
         previous_reason=links.previous_reason,
         replaces=links.replaces,
         log_head=log_head,
+        approvals=approvals,
     )
     payload = statement_payload(subjects, close)
     envelope = sign(payload, key)

@@ -29,7 +29,7 @@ from daybook.runs.snapshot import RunSnapshot
 from daybook.store import open_store
 from daybook.store.address import EmbeddedStore, parse_address
 from daybook.store.database.connection import mark_as_copy, storage_error
-from daybook.store.records import Actor
+from daybook.store.records import Credential
 from daybook.store.store import MetadataStore, Transaction
 
 if TYPE_CHECKING:
@@ -105,10 +105,10 @@ def open_run_environment(
     listener: RunListener | None = None,
     *,
     clock: Callable[[], datetime.datetime] | None = None,
-    actor: Actor | None = None,
+    credential: Credential | None = None,
 ) -> Iterator[RunEnvironment]:
     """The store of a workspace with its state folder and a clock; definitions are not needed."""
-    with open_store(workspace.settings.store, root=workspace.root, actor=actor) as store:
+    with open_store(workspace.settings.store, root=workspace.root, credential=credential) as store:
         yield RunEnvironment(
             root=workspace.root.resolve(),
             state=state_folder(workspace),
@@ -119,8 +119,8 @@ def open_run_environment(
             version=version("daybook"),
             begin_session=getattr(session, "begin_for", _begin_later),
             events=_find_events(workspace, clock or _utc_now),
-            user=actor.name if actor is not None else None,
             storage=stored_storage(workspace, store),
+            user=credential.user if credential is not None else None,
         )
 
 

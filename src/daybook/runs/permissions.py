@@ -180,6 +180,12 @@ def require_unlocked(transaction: Transaction, period: Period) -> None:
         raise DaybookError("RUN_002", period=period.identifier, because_of=effective.because_of)
 
 
+def require_approved(transaction: Transaction, project_id: str, *, is_draft: bool, is_sandboxed: bool) -> None:
+    """APPROVAL_009 for what nobody has approved: a draft, or a project that was never activated, outside a sandbox."""
+    if is_draft and not is_sandboxed and transaction.policies.in_force().activate is not None:
+        raise DaybookError("APPROVAL_009", project=project_id)
+
+
 def check_period(transaction: Transaction, period: Period, *, is_sandboxed: bool) -> Iterator[Notice]:
     """A locked period refuses runs, a closed one warns; what goes to the sandbox changes neither."""
     if is_sandboxed:

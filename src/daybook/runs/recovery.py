@@ -4,7 +4,7 @@ After a backup of the store was restored, these are what runs committed since; a
 were taken over, what that one committed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -59,7 +59,13 @@ class Recovery:
 
 
 def take_over(
-    environment: RunEnvironment, definitions: LoadedWorkspace, workspace: str, *, reason: str, user: str
+    environment: RunEnvironment,
+    definitions: LoadedWorkspace,
+    workspace: str,
+    *,
+    reason: str,
+    user: str,
+    on_recorded: Callable[[Transaction], None] = lambda _: None,
 ) -> Recovery:
     """What another workspace wrote into tables of the projects belongs to this one from now on; recorded permanently.
 
@@ -76,6 +82,7 @@ def take_over(
         raise DaybookError("STORE_046", workspace=workspace, hint=hint)
     with environment.store.write() as transaction:
         transaction.identity.take_over(workspace)
+        on_recorded(transaction)
         transaction.actions.record(Action(environment.clock(), user, "take-over", workspace, {"reason": reason}))
         transaction.log.append("take-over", workspace, {"reason": reason})
     return recover_commits(environment, definitions)

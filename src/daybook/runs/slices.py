@@ -1,7 +1,7 @@
 """The slices of tables, listed and dropped, and the rows that an output of a run wrote into its slice."""
 
 import datetime
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -165,11 +165,13 @@ def drop_slice(
     reason: str,
     user: str | None,
     definitions: LoadedWorkspace | None = None,
+    on_recorded: Callable[[Transaction], None] = lambda _: None,
 ) -> SliceDrop:
     """Remove the rows of a slice from its table; its period must not be locked.
 
     The datasets of the table get a new version, so that readers of the latest see the table without the slice. Where
     the store does not have the run, because it was restored from a backup, `definitions` say how the project writes.
+    `on_recorded` takes part in the transaction that records the drop.
     """
     stored = entry.stored
     with environment.store.read() as transaction:
@@ -206,6 +208,7 @@ def drop_slice(
         )
         transaction.slices.drop(table, dropped)
         details = {"reason": reason, "rows": commit.rows, "run": stored.run_id}
+        on_recorded(transaction)
         transaction.log.append("drop", f"{entry.table}@{stored.period}", details)
         registered = tuple(_register_without_slice(environment, transaction, entry, planned, commit, drop_id))
         pins = {dataset: transaction.definitions.pin(dataset.dataset_id, dataset.version) for dataset in registered}

@@ -2,7 +2,7 @@
 
 import datetime
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -243,11 +243,84 @@ Proof = Literal["token", "account"]
 
 
 @dataclass(frozen=True, slots=True)
+class Credential:
+    """By what the user of a store can prove who he is.
+
+    `login` is the id of a token that was checked when the user logged in on the page, `account` that of this process.
+    """
+
+    user: str
+    token: str | None = field(default=None, repr=False)
+    login: str | None = None
+    account: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Actor:
     """Who acts on the store; without a `proof` the name is only a claim."""
 
     name: str
     proof: Proof | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody who can prove who he is, by a personal token or by an account; `removed_at` ends both."""
+
+    name: str
+    roles: tuple[str, ...]
+    account: int | None
+    token_id: Hidden[str | None]
+    added_at: datetime.datetime
+    token_at: datetime.datetime | None
+    removed_at: Hidden[datetime.datetime | None] = None
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptedPolicy:
+    """A policy that is or was in force; `body` is canonical JSON."""
+
+    number: int
+    body: str
+    digest: str
+    adopted_at: datetime.datetime
+    adopted_by: str
+
+
+RequestStatus = Literal["open", "released", "done", "rejected", "withdrawn", "void"]
+RequestedAct = Literal[
+    "activate", "deactivate", "apply", "take-over", "lock", "reopen", "drop", "seal", "people", "policy"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """An act that needs approval: `payload` is what is to be done, `changes` what that changes, as it was shown."""
+
+    number: int
+    act: RequestedAct
+    subject: str
+    digest: str
+    payload: Mapping[str, Any]
+    changes: Sequence[Mapping[str, str]]
+    reason: str | None
+    requested_by: str
+    requested_at: datetime.datetime
+    status: RequestStatus = "open"
+    ended_at: datetime.datetime | None = None
+    ended_by: str | None = None
+    ended_reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a person decided about a request."""
+
+    number: Hidden[int]
+    person: str
+    verdict: Literal["approve", "reject"]
+    decided_at: datetime.datetime
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

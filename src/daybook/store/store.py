@@ -10,7 +10,7 @@ import datetime
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from sqlite3 import OperationalError as SqliteOperationalError
 from typing import Any
@@ -32,14 +32,16 @@ from daybook.store.database.connection import (
 from daybook.store.database.definition_rows import DefinitionRows
 from daybook.store.database.log import NO_LINE, Log
 from daybook.store.database.outcomes import Actions, CloseQueries, Outcomes, RetentionQueries
+from daybook.store.database.people import People, TokenChecks
 from daybook.store.database.periods import PeriodStatuses, Slices
 from daybook.store.database.projects import Projects
+from daybook.store.database.requests import Policies, Requests
 from daybook.store.database.runs import Runs
 from daybook.store.database.seals import Seals
 from daybook.store.database.tables import LOG_HEAD, METADATA, SCHEMA, WORKSPACE_IDENTITY, WORKSPACE_ROOT
 from daybook.store.database.workspace_root import WorkspaceRoot, keep_relative
 from daybook.store.process import current_user
-from daybook.store.records import ActName, Actor
+from daybook.store.records import ActName, Actor, Credential
 from daybook.store.stored_definitions import read_definitions
 
 
@@ -92,11 +94,12 @@ REFUSALS = frozenset(
     (
         *("RUN_002", "STORE_016", "STORE_017", "STORE_018", "STORE_019", "STORE_020", "STORE_021", "STORE_031"),
         *("PROOF_004", "PROOF_005"),
+        *(f"APPROVAL_{number:03}" for number in (2, 3, 4, 5, 6, 9, 11, 18, 19, 20)),
     )
 )
 
 LATEST_SCHEMA = SCHEMA
-KNOWN_SCHEMAS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009")
+KNOWN_SCHEMAS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010")
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
@@ -125,13 +128,27 @@ def upgrade_schema(connection: Connection, root: WorkspaceRoot | None = None) ->
     command.upgrade(config, LATEST_SCHEMA)
 
 
+class StoreSession:
+    """Who uses an opened store; what was found out about his token is found out once."""
+
+    def __init__(self, credential: Credential | None = None) -> None:
+        self.credential = credential or Credential(current_user())
+        self.checks = TokenChecks()
+
+
 class Transaction:
     """Everything read or written through one transaction belongs together."""
 
-    def __init__(self, connection: Connection, *, is_read_only: bool = False, actor: Actor | None = None) -> None:
+    def __init__(
+        self, connection: Connection, *, is_read_only: bool = False, session: "StoreSession | None" = None
+    ) -> None:
         self._connection = connection
-        self.actor = actor or Actor(current_user())
-        self.log = Log(connection, self.actor)
+        self._session = session or StoreSession()
+        self._actor: Actor | None = None
+        self.log = Log(connection, lambda: self.actor)
+        self.people = People(connection, self._session.checks)
+        self.policies = Policies(connection)
+        self.requests = Requests(connection)
         self.definitions = DefinitionRows(connection, is_read_only=is_read_only)
         self.projects = Projects(connection)
         self.runs = Runs(connection)
@@ -143,6 +160,17 @@ class Transaction:
         self.actions = Actions(connection)
         self.identity = WorkspaceIdentity(connection)
         self.seals = Seals(connection)
+
+    @property
+    def actor(self) -> Actor:
+        """Who acts in this transaction, as far as he can prove it."""
+        if self._actor is None:
+            self._actor = self.people.identify(self._session.credential)
+        return self._actor
+
+    @property
+    def credential(self) -> Credential:
+        return self._session.credential
 
     def stored_definitions(self, *, with_sandbox: bool = False) -> Definitions:
         """The definitions as they are now; what drafts registered in the sandbox only `with_sandbox`."""
@@ -168,11 +196,11 @@ class MetadataStore:
     """Open it with `daybook.store.open_store`; close it when done."""
 
     def __init__(
-        self, engine: Engine, address: StoreAddress, moved_from: str | None = None, actor: Actor | None = None
+        self, engine: Engine, address: StoreAddress, moved_from: str | None = None, credential: Credential | None = None
     ) -> None:
         self._engine = engine
         self.address = address
-        self.actor = actor or Actor(current_user())
+        self.session = StoreSession(credential)
         # The recorded folder of the workspace, if it is not the current one.
         self.moved_from = moved_from
 
@@ -189,13 +217,13 @@ class MetadataStore:
     @contextmanager
     def read(self) -> Iterator[Transaction]:
         with read_transaction(self._engine, self.address) as connection:
-            yield Transaction(connection, is_read_only=True, actor=self.actor)
+            yield Transaction(connection, is_read_only=True, session=self.session)
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
         with write_transaction(self._engine, self.address) as connection:
             _refuse_other_schema(connection, self.address)
-            transaction = Transaction(connection, actor=self.actor)
+            transaction = Transaction(connection, session=self.session)
             yield transaction
             transaction.log.write(transaction.now)
 
@@ -210,6 +238,11 @@ class MetadataStore:
                 with suppress(DaybookError), self.write() as transaction:
                     transaction.log.append(act, subject, details, refused=error.code)
             raise
+
+    def user(self) -> str:
+        """The name of who uses the store, as the log has it."""
+        with self.read() as transaction:
+            return transaction.actor.name
 
     def settle(self, root: Path) -> None:
         """Note where the workspace lies now."""
@@ -231,7 +264,7 @@ class MetadataStore:
 _MIGRATION_LOCK = 4_021_994_217
 
 
-def open_store(url: str, *, root: Path, migrate: bool = False, actor: Actor | None = None) -> MetadataStore:
+def open_store(url: str, *, root: Path, migrate: bool = False, credential: Credential | None = None) -> MetadataStore:
     """See `daybook.store.open_store`."""
     address = parse_address(url, root)
     if isinstance(address, EmbeddedStore):
@@ -259,7 +292,10 @@ def open_store(url: str, *, root: Path, migrate: bool = False, actor: Actor | No
     except BaseException:
         engine.dispose()
         raise
-    return MetadataStore(engine, address, moved_from, actor)
+    if credential is not None and not isinstance(address, EmbeddedStore):
+        # An account of this machine says nothing about users of other machines.
+        credential = replace(credential, account=None)
+    return MetadataStore(engine, address, moved_from, credential)
 
 
 def create_empty_store(folder: Path) -> MetadataStore:

@@ -10,7 +10,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import quote, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -19,6 +19,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from daybook.errors import DaybookError
+from daybook.web.personal_tokens import PersonalTokens, looks_like_token
 from daybook.web.problems import answer_problem, is_api
 from daybook.web.request_limits import RequestLimits
 
@@ -83,6 +84,8 @@ class Visitor:
 
     name: str | None
     csrf: str | None = None
+    # The id of the personal token by which the visitor proved who he is; tokens of groups prove nobody.
+    login: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +169,7 @@ class Access:
     site: Site
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    people: PersonalTokens = field(default_factory=PersonalTokens)
     pace: TokenPace = field(init=False)
     # Right tokens and the addresses they came from: these never wait.
     _used: "OrderedDict[tuple[str, bytes], None]" = field(default_factory=OrderedDict)
@@ -175,8 +179,24 @@ class Access:
     def __post_init__(self) -> None:
         self.pace = TokenPace(self.clock, self.sleep)
 
-    async def name_of(self, token: str, address: str) -> str:
-        """The name of a token; compares all tokens in constant time."""
+    async def holder_of(self, token: str, address: str) -> Visitor:
+        """Who has a token: a person, or one of the names of `daybook.yaml`, compared in constant time."""
+        if looks_like_token(token):
+            return await self._person_of(token, address)
+        return Visitor(await self._name_of(token, address))
+
+    async def _person_of(self, token: str, address: str) -> Visitor:
+        use = (address, _digest(token))
+        if use not in self._used:
+            await self.pace.wait(address)
+        person = await asyncio.to_thread(self.people.check, token)
+        if person is None:
+            self.pace.count_wrong(address)
+            raise DaybookError("WEB_006")
+        self._remember(use)
+        return Visitor(person.name, login=person.token_id)
+
+    async def _name_of(self, token: str, address: str) -> str:
         digest = _digest(token)
         names = [name for name, text in self.site.tokens.items() if secrets.compare_digest(digest, _digest(text))]
         use = (address, digest)
@@ -185,16 +205,20 @@ class Access:
         if not names:
             self.pace.count_wrong(address)
             raise DaybookError("WEB_006")
+        self._remember(use)
+        return names[0]
+
+    def _remember(self, use: tuple[str, bytes]) -> None:
         self._used[use] = None
         self._used.move_to_end(use)
         while len(self._used) > _MOST_ADDRESSES:
             self._used.popitem(last=False)
-        return names[0]
 
-    def log_in(self, name: str) -> str:
+    def log_in(self, holder: Visitor) -> str:
         """A new session, by its secret id."""
         session_id = secrets.token_urlsafe(32)
-        session = _Session(Visitor(name, secrets.token_urlsafe(24)), self.clock() + SESSION_SECONDS)
+        visitor = replace(holder, csrf=secrets.token_urlsafe(24))
+        session = _Session(visitor, self.clock() + SESSION_SECONDS)
         with self._lock:
             self._sessions[_digest(session_id)] = session
             while len(self._sessions) > _MOST_SESSIONS:
@@ -219,8 +243,11 @@ class Access:
         """Who asks; WEB_006 for a wrong token, None without any."""
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer" and token:
-            return Visitor(await self.name_of(token.strip(), self.address(request)))
+            return await self.holder_of(token.strip(), self.address(request))
         visitor = self.session(request.cookies.get(self.site.cookie))
+        if visitor is not None and visitor.login is not None:
+            is_valid = await asyncio.to_thread(self.people.is_valid, visitor.login)
+            visitor = visitor if is_valid else None
         return visitor or (Visitor(None) if self.site.is_open else None)
 
     def address(self, request: Request) -> str:

@@ -4,7 +4,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -16,6 +16,7 @@ from daybook.runs.listener import RunListener
 from daybook.runs.result import RunFailedError
 from daybook.store.records import Action
 from daybook.web.access import Visitor, checked_project_id
+from daybook.web.problems import REQUEST_MADE
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ class PageActions:
             raise DaybookError("WEB_005")
         if request.name in ("run", "activate"):
             checked_project_id(request.subject)
-        workspace = replace(self._workspace, user=visitor.name)
+        workspace = self._workspace.acted_by(visitor.name, visitor.login)
         # Recorded first: nothing is done that is not known. Without an outcome, the server ended while it was done.
         record = _action(workspace, request, request.as_details())
         with workspace.open_store() as store, store.write() as transaction:
@@ -134,8 +135,7 @@ class PageActions:
         try:
             result = self._act(workspace, request)
         except Exception as failure:
-            code = failure.code if isinstance(failure, DaybookError) else _UNEXPECTED_ERROR
-            _record_outcome(workspace, action_id, _action(workspace, request, {"refused": code}))
+            _record_outcome(workspace, action_id, _action(workspace, request, _failure_details(failure)))
             raise
         outcome = {"run": result.run_id, "changed": result.changed}
         _record_outcome(workspace, action_id, _action(workspace, request, outcome))
@@ -188,6 +188,12 @@ class PageActions:
                 self._works.remove(work)
             raise work.failure
         return ActionResult(request.name, request.subject, work.run_id)
+
+
+def _failure_details(failure: Exception) -> dict[str, Any]:
+    if isinstance(failure, DaybookError) and failure.code == REQUEST_MADE:
+        return {"request": failure.parameters["number"]}
+    return {"refused": failure.code if isinstance(failure, DaybookError) else _UNEXPECTED_ERROR}
 
 
 def _action(workspace: OpenedWorkspace, request: ActionRequest, details: Mapping[str, Any]) -> Action:

@@ -8,13 +8,14 @@ from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from daybook.errors import DaybookError
 from daybook.errors.render import Finding, findings_of
 from daybook.workspace.open_workspace import system_error
 
 API = "/api/v1"
+REQUEST_MADE = "APPROVAL_001"
 _LOG = logging.getLogger("daybook.web")
 
 _STATUS_BY_CODE: Mapping[str, int] = {
@@ -26,6 +27,11 @@ _STATUS_BY_CODE: Mapping[str, int] = {
     "WEB_013": 404,
     "WEB_014": 405,
     "WEB_016": 409,
+    # An act that needs approval made a request instead.
+    REQUEST_MADE: 202,
+    **dict.fromkeys((f"APPROVAL_{number:03}" for number in (2, 3, 5, 18, 20)), 403),
+    **dict.fromkeys((f"APPROVAL_{number:03}" for number in (4, 6, 8, 9, 11, 13, 15, 19)), 409),
+    **dict.fromkeys(("APPROVAL_007", "APPROVAL_014"), 404),
     "WEB_017": 500,
     "WEB_018": 429,
     # What is asked for is not there.
@@ -93,6 +99,11 @@ def answer_problem(request: Request, error: DaybookError) -> Response:
         headers["WWW-Authenticate"] = 'Bearer realm="daybook"'
     if status == 429:
         headers["Retry-After"] = str(error.parameters.get("seconds", 60))
+    if error.code == REQUEST_MADE and is_api(request.url.path):
+        made = {"request": error.parameters["number"], **error.parameters}
+        return Response(json_bytes(made), status, media_type="application/json")
+    if error.code == REQUEST_MADE:
+        return RedirectResponse(f"/requests#request-{error.parameters['number']}", 303)
     if is_api(request.url.path) or not hasattr(request.app.state, "templates"):
         return ProblemResponse(describe_problem(error, status, request.url.path), status, headers)
     findings = findings_of([error])

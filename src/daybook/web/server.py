@@ -36,6 +36,7 @@ from daybook.web.access import (
 )
 from daybook.web.connections import MOST_CONNECTIONS, PageProtocol, raise_file_limit
 from daybook.web.page_templates import NEGATIVES_COOKIE, WEB_FOLDER, Templates
+from daybook.web.personal_tokens import PersonalTokens
 from daybook.web.problems import API, Failures, problem_handlers, status_of
 from daybook.workspace.open_workspace import OpenedWorkspace
 from daybook.workspace.spark_session import ProgramSession
@@ -62,7 +63,7 @@ def login_routes(access: Access, templates: Templates) -> list[Route]:
         target = local_path(await _field(request, "next"))
         token = await _field(request, "token") or ""
         try:
-            name = await access.name_of(token.strip(), access.address(request))
+            holder = await access.holder_of(token.strip(), access.address(request))
         except DaybookError as refusal:
             status = status_of(refusal)
             return templates.page(
@@ -73,7 +74,7 @@ def login_routes(access: Access, templates: Templates) -> list[Route]:
         answer = RedirectResponse(target, 303)
         answer.set_cookie(
             access.site.cookie,
-            access.log_in(name),
+            access.log_in(holder),
             max_age=SESSION_SECONDS,
             httponly=True,
             samesite="strict",
@@ -168,7 +169,7 @@ class WorkspaceLoader:
 
 def create_app(workspace: OpenedWorkspace, site: Site) -> Starlette:
     """The pages and the API of a workspace; Spark is not started before rows must be computed."""
-    access = Access(site)
+    access = Access(site, people=PersonalTokens(workspace))
     templates = Templates(workspace, access)
     loader = WorkspaceLoader(workspace, access, templates)
     app = Starlette(

@@ -126,6 +126,8 @@ def seal_period(
     """
     from daybook.proof.envelope import read_private_key
     from daybook.proof.seal import SealRequest, find_sealable, hold_sealed_versions, record_seal, sign_period, write_new
+    from daybook.runs.approvals.acts import period_act
+    from daybook.runs.approvals.requests import released_act
 
     request = SealRequest(period=period, accept_stale=tuple(accept_stale), reason=reason, timestamp=timestamp)
     private_key = read_private_key(key, workspace.root)
@@ -137,15 +139,19 @@ def seal_period(
         store = environment.store
         with store.logged_refusal("seal", period):
             sealable = find_sealable(environment, files, request)
-        name = workspace.settings.name
-        certificate = sign_period(environment, sealable, request, private_key, user=store.actor.name, workspace=name)
-        try:
-            with store.write() as transaction:
-                seal = record_seal(transaction, sealable, certificate)
-                write_new(file, certificate.text)
-        except BaseException:
-            _remove_own(file, certificate.text)
-            raise
+        with released_act(
+            store, "seal", lambda transaction: period_act(transaction, "seal", sealable.period), reason=reason
+        ) as mark_done:
+            name, user = workspace.settings.name, store.user()
+            certificate = sign_period(environment, sealable, request, private_key, user=user, workspace=name)
+            try:
+                with store.write() as transaction:
+                    seal = record_seal(transaction, sealable, certificate)
+                    mark_done(transaction)
+                    write_new(file, certificate.text)
+            except BaseException:
+                _remove_own(file, certificate.text)
+                raise
         hold_sealed_versions(environment, certificate)
     return replace(_show(seal, ()), file=str(file))
 

@@ -179,7 +179,7 @@ def plan_close_build(workspace: OpenedWorkspace, request: "BuildRequest") -> "Bu
         with (
             workspace_with_store_copy(files.workspace) as copied,
             open_run_environment(
-                copied, workspace.session, clock=workspace.clock, actor=workspace.actor
+                copied, workspace.session, clock=workspace.clock, credential=workspace.credential
             ) as environment,
         ):
             return replace(plan_drafts(CheckedFiles(copied), environment, request), notices=_error_notices(files))

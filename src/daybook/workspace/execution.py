@@ -196,7 +196,9 @@ def dry_run_project(workspace: OpenedWorkspace, request: RunRequest) -> tuple[Dr
     requests = check_requests(CheckedFiles(definitions), request)
     with (
         workspace_with_store_copy(definitions) as copied,
-        open_run_environment(copied, workspace.session, clock=workspace.clock, actor=workspace.actor) as environment,
+        open_run_environment(
+            copied, workspace.session, clock=workspace.clock, credential=workspace.credential
+        ) as environment,
     ):
         return tuple(_dry_run(prepared) for checked in requests for prepared in check_runs(environment, checked))
 

@@ -23,14 +23,17 @@ from daybook.model.json_fields import DescribedAs, Hidden, Merged, PeriodByName,
 from daybook.model.serialization import decode_definition, to_yaml
 from daybook.resolve.calendars.calendar import PeriodCalendar
 from daybook.resolve.calendars.periods import calendar_for, level_position, nearest_period, period_of
+from daybook.runs.approvals.acts import period_act
+from daybook.runs.approvals.requests import request_if_needed, request_made_error
+from daybook.runs.lifecycle.period_status import PERIOD_ACTS, change_period_status
 from daybook.runs.result import NamedOperation, name_operations
 from daybook.store.database.periods import EffectiveStatus
 from daybook.store.database.runs import format_page_mark, is_page_mark
 from daybook.store.records import (
     Action,
-    ActName,
     OutputCommit,
     ProjectState,
+    RequestedAct,
     RunFilter,
     RunRecord,
     RunStatus,
@@ -383,22 +386,32 @@ def _listing(transaction: Transaction, period: Period) -> PeriodListing:
     return PeriodListing(period, transaction.periods.status(period), transaction.periods.history(period))
 
 
-_PERIOD_ACTS: Mapping[PeriodStatus, ActName] = {"open": "reopen", "closed": "close", "locked": "lock"}
+def _request_change(
+    transaction: Transaction, period: Period, status: PeriodStatus, reason: str | None
+) -> DaybookError | None:
+    """That a request was made, where locking or reopening needs approval; closing never does."""
+    own_status = transaction.periods.status(period)
+    if status == "closed" or own_status.status == status:
+        return None
+    name: RequestedAct = "lock" if status == "locked" else "reopen"
+    request = request_if_needed(
+        transaction, name, lambda: period_act(transaction, name, period, reason=reason), reason=reason
+    )
+    return request_made_error(transaction, request) if request is not None else None
 
 
 def _set_status(
     workspace: OpenedWorkspace, identifier: str, calendar: str | None, status: PeriodStatus, reason: str | None
 ) -> PeriodChange:
     now, user = workspace.clock(), workspace.user
-    act = _PERIOD_ACTS[status]
+    act = PERIOD_ACTS[status]
     with workspace.open_store() as store, store.logged_refusal(act, identifier), store.write() as transaction:
         period = period_of(identifier, _find_calendar(workspace, calendar, transaction.stored_definitions()))
-        if status == "open":
-            is_changed = transaction.periods.reopen(period, reason=reason or "", now=now, user=user)
-        else:
-            is_changed = transaction.periods.advance(period, status, now=now, user=user, reason=reason)
-        if is_changed:
-            transaction.log.append(act, period.identifier, {"calendar": period.calendar_id, "reason": reason})
+        made = _request_change(transaction, period, status, reason)
+        if made is None:
+            is_changed = change_period_status(transaction, period, status, now=now, user=user, reason=reason)
+    if made is not None:
+        raise made
     return PeriodChange(period, status, is_changed)
 
 

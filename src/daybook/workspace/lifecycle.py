@@ -18,8 +18,11 @@ from daybook.model.project import Project
 from daybook.model.source_map import SourceMap
 from daybook.plan.plan_cache import PlanCache
 from daybook.resolve.project_files import CheckedFiles, named_projects
+from daybook.runs.approvals.acts import Act, ShownChange, change_act
+from daybook.runs.approvals.decisions import rehearse, shown_activations
+from daybook.runs.approvals.requests import request_if_needed, request_made_error
 from daybook.runs.lifecycle.activation import Activation, activate_together, deactivate
-from daybook.runs.lifecycle.apply import ApplyPlan, StaleProject, apply, plan
+from daybook.runs.lifecycle.apply import ApplyPlan, StaleProject, apply, plan, shown_changes
 from daybook.runs.lifecycle.touched_columns import TouchedColumns
 from daybook.store.store import MetadataStore
 from daybook.workspace.open_workspace import OpenedWorkspace
@@ -58,6 +61,7 @@ def apply_changes(workspace: OpenedWorkspace, *, prune: bool = False) -> ApplyPl
             workspace=workspace.settings.name,
             now=workspace.clock(),
             prune=prune,
+            is_requesting=True,
         )
 
 
@@ -94,6 +98,7 @@ def activate_projects(
                 sources[definition.id] = definition.source
         with store.read() as transaction:
             before = ways_before(definitions, transaction, sources, plans)
+        held: tuple[DefinitionChange, ...] = ()
         if not store.is_shared:
             keys = {
                 (definition.kind, definition.id)
@@ -101,7 +106,10 @@ def activate_projects(
                 for definition in reachable_definitions(definitions, project_id)
             }
             reached = tuple(definition for definition in files if (definition.kind, definition.id) in keys)
-            apply(store, reached, workspace=workspace.settings.name, now=now, files=files, plans=plans)
+            applied = apply(store, reached, workspace=workspace.settings.name, now=now, files=files, plans=plans)
+            held = applied.held
+        if (unchanged := _request_activation(store, workspace, tuple(sources), held, dataset_version)) is not None:
+            return unchanged
         done = activate_together(store, sources, now=now, dataset_version=dataset_version, files=files, plans=plans)
         changed = {
             activation.project_id: before[activation.project_id]
@@ -133,7 +141,74 @@ def deactivate_project(workspace: OpenedWorkspace, project: str) -> Deactivation
     if is_definition_file(project):
         project = _load_project(CheckedFiles(workspace.read_definitions()), project)[0].id
     with workspace.open_store() as store:
+        if _request_deactivation(store, workspace, project):
+            return Deactivation(project, is_changed=False)
         return Deactivation(project, deactivate(store, project, now=workspace.clock()))
+
+
+def _request_activation(
+    store: MetadataStore,
+    workspace: OpenedWorkspace,
+    project_ids: tuple[str, ...],
+    held: tuple[DefinitionChange, ...],
+    dataset_version: int | None,
+) -> tuple[Activation, ...] | None:
+    """Make a request where activating needs approval; None where it does not, the activations if nothing changes."""
+    made: DaybookError | None = None
+    subject = ", ".join(sorted(project_ids))
+    with store.read() as transaction:
+        if transaction.policies.in_force().activate is None:
+            return None
+    with store.logged_refusal("activate", subject), store.write() as transaction:
+        transaction.requests.lock()
+        transaction.definitions.lock()
+
+        def describe(changes: tuple[ShownChange, ...] = ()) -> Act:
+            return change_act(
+                transaction,
+                "activate",
+                subject,
+                workspace=workspace.settings.name,
+                held=held,
+                activate=project_ids,
+                dataset_version=dataset_version,
+                changes=changes,
+            )
+
+        activations = rehearse(transaction, describe())
+        begun = [activation.project_id for activation in activations if activation.is_new]
+        if not held and not begun:
+            return activations
+        shown = (*shown_changes(transaction, held), *shown_activations(transaction, begun))
+        request = request_if_needed(transaction, "activate", lambda: describe(shown))
+        made = request_made_error(transaction, request) if request is not None else None
+    if made is not None:
+        raise made
+    return None
+
+
+def _request_deactivation(store: MetadataStore, workspace: OpenedWorkspace, project_id: str) -> bool:
+    """Make a request where deactivating needs approval; True if the project is inactive already."""
+    made: DaybookError | None = None
+    with store.read() as transaction:
+        if transaction.policies.in_force().activate is None:
+            return False
+        if transaction.projects.get(project_id).status == "inactive":
+            return True
+    with store.logged_refusal("deactivate", project_id), store.write() as transaction:
+
+        def describe() -> Act:
+            title = ShownChange(f"project {project_id} runs no more")
+            name = workspace.settings.name
+            return change_act(
+                transaction, "deactivate", project_id, workspace=name, deactivate=[project_id], changes=(title,)
+            )
+
+        request = request_if_needed(transaction, "deactivate", describe)
+        made = request_made_error(transaction, request) if request is not None else None
+    if made is not None:
+        raise made
+    return False
 
 
 def is_definition_file(named: str) -> bool:

@@ -16,6 +16,8 @@ from daybook.io.location_checks import location_identity
 from daybook.model.json_fields import Merged
 from daybook.model.settings import EngineSettings
 from daybook.resolve.checks import structural_errors
+from daybook.runs.approvals.acts import drop_act, take_over_act
+from daybook.runs.approvals.requests import released_act
 from daybook.runs.environment import SessionProvider, has_tables_by_name
 from daybook.runs.maintenance import (
     CollectedGarbage,
@@ -149,8 +151,13 @@ def drop_slice(workspace: OpenedWorkspace, table: str, period: str, *, reason: s
     with (
         workspace.open_run_environment() as environment,
         environment.store.logged_refusal("drop", f"{entry.table}@{period}", {"reason": reason}),
+        released_act(
+            environment.store, "drop", lambda _: drop_act(entry.table, entry.stored), reason=reason
+        ) as mark_done,
     ):
-        return drop(environment, entry, reason=reason, user=workspace.user, definitions=definitions)
+        return drop(
+            environment, entry, reason=reason, user=workspace.user, definitions=definitions, on_recorded=mark_done
+        )
 
 
 def take_over_slices(workspace: OpenedWorkspace, owner: str, *, reason: str) -> Recovery:
@@ -158,8 +165,16 @@ def take_over_slices(workspace: OpenedWorkspace, owner: str, *, reason: str) -> 
     if not reason.strip():
         raise DaybookError("STORE_032", action="Taking over the slices of a workspace")
     definitions, _ = read_workspace(workspace.root)
-    with workspace.open_run_environment() as environment:
-        return take(environment, definitions, owner, reason=reason, user=workspace.user)
+    with (
+        workspace.open_run_environment() as environment,
+        released_act(
+            environment.store,
+            "take-over",
+            lambda transaction: take_over_act(transaction, owner),
+            reason=reason,
+        ) as mark_done,
+    ):
+        return take(environment, definitions, owner, reason=reason, user=workspace.user, on_recorded=mark_done)
 
 
 DEFAULT_IDLE_TIME = "30m"

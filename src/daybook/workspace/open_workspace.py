@@ -5,7 +5,7 @@ import errno
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -18,12 +18,16 @@ from daybook.definitions.loading.workspace import (
 )
 from daybook.errors import DaybookError, raise_all
 from daybook.store.process import current_user
-from daybook.store.records import Actor, Proof
+from daybook.store.records import Credential
 
 if TYPE_CHECKING:
     from daybook.runs.environment import RunEnvironment, SessionProvider
     from daybook.runs.listener import RunListener
     from daybook.store.store import MetadataStore
+
+
+# The personal token of who runs a command or a program.
+TOKEN_VARIABLE = "DAYBOOK_TOKEN"
 
 
 def _refuse_session() -> NoReturn:
@@ -41,13 +45,18 @@ class OpenedWorkspace(WorkspaceLocation):
     session: "SessionProvider" = _refuse_session
     clock: Callable[[], datetime.datetime] = _utc_now
     user: str = field(default_factory=current_user)
-    # How the user has proven who he is.
-    proof: Proof | None = None
+    # By what the user can prove who he is; see `Credential`.
+    token: str | None = field(default=None, repr=False)
+    login: str | None = None
+    account: int | None = None
 
     @property
-    def actor(self) -> Actor:
-        """Who the log names for what is done."""
-        return Actor(self.user, self.proof)
+    def credential(self) -> Credential:
+        return Credential(self.user, self.token, self.login, self.account)
+
+    def acted_by(self, user: str, login: str | None) -> "OpenedWorkspace":
+        """The workspace for a visitor of the page, who has nothing of what the server itself could prove."""
+        return replace(self, user=user, token=None, login=login, account=None)
 
     def load_definitions(self) -> LoadedWorkspace:
         """The definitions as the files have them now, each of them valid on its own; all errors are raised together."""
@@ -65,7 +74,7 @@ class OpenedWorkspace(WorkspaceLocation):
     def open_store(self, *, migrate: bool = False) -> "Iterator[MetadataStore]":
         from daybook.store import open_store
 
-        with open_store(self.settings.store, root=self.root, migrate=migrate, actor=self.actor) as store:
+        with open_store(self.settings.store, root=self.root, migrate=migrate, credential=self.credential) as store:
             yield store
 
     @contextmanager
@@ -88,14 +97,23 @@ class OpenedWorkspace(WorkspaceLocation):
         """What runs need: store, state folder, session and clock; definitions are not read."""
         from daybook.runs.environment import open_run_environment
 
-        with open_run_environment(self, self.session, listener, clock=self.clock, actor=self.actor) as environment:
+        with open_run_environment(
+            self, self.session, listener, clock=self.clock, credential=self.credential
+        ) as environment:
             yield environment
 
 
 def open_workspace(path: Path | None = None, *, session: "SessionProvider | None" = None) -> OpenedWorkspace:
     """The workspace in a folder or the nearest one above it; every error of its `daybook.yaml` is raised."""
     located = locate_workspace(workspace_root(path))
-    return OpenedWorkspace(located.root, located.settings, session or _refuse_session)
+    account = os.getuid() if hasattr(os, "getuid") else None
+    return OpenedWorkspace(
+        located.root,
+        located.settings,
+        session or _refuse_session,
+        token=os.environ.get(TOKEN_VARIABLE, "").strip() or None,
+        account=account,
+    )
 
 
 def workspace_root(path: Path | None = None) -> Path:

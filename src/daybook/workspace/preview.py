@@ -94,7 +94,9 @@ def preview_project(workspace: OpenedWorkspace, request: RunRequest, *, rows: in
     checked = check_request(CheckedFiles(definitions), draft_request)
     with (
         workspace_with_store_copy(definitions) as copied,
-        open_run_environment(copied, workspace.session, clock=workspace.clock, actor=workspace.actor) as environment,
+        open_run_environment(
+            copied, workspace.session, clock=workspace.clock, credential=workspace.credential
+        ) as environment,
         tempfile.TemporaryDirectory(prefix="daybook-preview-") as scratch,
     ):
         prepared = next(check_runs(environment, checked))

@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from daybook.errors import DaybookError
 from daybook.store import open_store
 from daybook.store.database.log import find_log_problems
-from daybook.store.records import Actor, LogHead
+from daybook.store.records import Credential, LogHead
 from daybook.store.store import MetadataStore, Transaction
 from tests.forked import forked
 from tests.unit.store.racing import race
@@ -22,7 +22,7 @@ from tests.unit.store.test_store_migrations import make_first_store
 
 @pytest.fixture
 def store(store_url: str, tmp_path: Path) -> Iterator[MetadataStore]:
-    with open_store(store_url, root=tmp_path, migrate=True, actor=Actor("anna")) as opened:
+    with open_store(store_url, root=tmp_path, migrate=True, credential=Credential("anna")) as opened:
         yield opened
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.web.access import Access, Site, check_tokens, local_path
+from daybook.web.access import Access, Site, Visitor, check_tokens, local_path
 from tests.event_loops import run_coroutine
 from tests.page import TOKEN, client, log_in, page_folder, site
 from tests.workspaces import Folder
@@ -66,7 +66,7 @@ def test_logging_out_ends_the_session(folder: Folder) -> None:
 def test_sessions_end_by_themselves() -> None:
     now = 0.0
     access = Access(site(), lambda: now)
-    session = access.log_in("ann")
+    session = access.log_in(Visitor("ann"))
     found = access.session(session)
     assert found is not None
     assert found.name == "ann"
@@ -90,7 +90,7 @@ class Moments:
 
     def check(self, access: Access, token: str, address: str = "a") -> str:
         try:
-            return run_coroutine(access.name_of(token, address))
+            return run_coroutine(access.holder_of(token, address)).name or ""
         except DaybookError as refusal:
             return refusal.code
 
@@ -138,9 +138,9 @@ def test_guesses_that_arrive_together_are_checked_one_after_the_other() -> None:
 
     access = Access(site(), moments.clock, sleep)
 
-    async def guess() -> list[BaseException | str]:
+    async def guess() -> list[BaseException | Visitor]:
         tokens = [f"wrong {number}" for number in range(160)]
-        return await asyncio.gather(*(access.name_of(each, "a") for each in tokens), return_exceptions=True)
+        return await asyncio.gather(*(access.holder_of(each, "a") for each in tokens), return_exceptions=True)
 
     for number in range(10):
         moments.check(access, f"wrong {number}")

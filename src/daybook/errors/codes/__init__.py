@@ -35,6 +35,7 @@ FAMILIES: tuple[dict[str, Code], ...] = (
     proof.PROOF_CODES,
     web.WEB_CODES,
     approvals.LOG_CODES,
+    approvals.APPROVAL_CODES,
 )
 
 CODES: dict[str, Code] = {code: entry for family in FAMILIES for code, entry in family.items()}

@@ -27,7 +27,7 @@ from daybook.runs.attempt.start import start_run
 from daybook.runs.environment import RunEnvironment, remove_folder
 from daybook.runs.openlineage import RunEvents
 from daybook.runs.outputs import PlannedOutput, output_errors
-from daybook.runs.permissions import check_period
+from daybook.runs.permissions import check_period, require_approved
 from daybook.runs.result import OutputResult, RunFailedError, RunResult, name_operations
 from daybook.runs.sandbox import slices_of_draft
 from daybook.runs.snapshot import RunSnapshot, snapshot_from_json
@@ -398,6 +398,8 @@ def retry(environment: RunEnvironment, run_id: str) -> RunResult:
         with environment.store.read() as transaction:
             snapshot = snapshot_from_json(transaction.runs.snapshot(run_id))
             is_sandboxed = snapshot.settings.sandbox is not None
+            is_draft = snapshot.settings.is_draft
+            require_approved(transaction, snapshot.project.id, is_draft=is_draft, is_sandboxed=is_sandboxed)
             notices = tuple(check_period(transaction, snapshot.period, is_sandboxed=is_sandboxed))
         prepared = replace(restore_run(snapshot, environment.root, environment.storage), notices=notices)
         with environment.store.write() as transaction:

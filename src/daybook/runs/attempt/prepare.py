@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from daybook.definitions.activated import as_activated
+from daybook.definitions.changes import find_changes, with_changes
 from daybook.definitions.loading import LoadedWorkspace
 from daybook.definitions.reachable import reachable_definitions
 from daybook.definitions.registered import with_makers
@@ -34,7 +35,13 @@ from daybook.runs.environment import RunEnvironment
 from daybook.runs.lifecycle.apply import apply
 from daybook.runs.lifecycle.runnable import find_version
 from daybook.runs.outputs import PlannedOutput, check_outputs, fit_plan, plan_targets
-from daybook.runs.permissions import check_period, conflict_notices, refuse_workspace_files, require_unlocked
+from daybook.runs.permissions import (
+    check_period,
+    conflict_notices,
+    refuse_workspace_files,
+    require_approved,
+    require_unlocked,
+)
 from daybook.runs.sandbox import SandboxPeriods, with_sandbox
 from daybook.runs.snapshot import RunSettings, RunSnapshot, new_run_id, provenance, recorded_definitions, used_resolvers
 from daybook.runs.sources import StoredPeriods, absent_period_notices, check_sources, resolve_sources
@@ -166,7 +173,7 @@ def prepare_runs(
     if not are_files_applied:
         notices = (*checked.notices, *moved_notices(environment), *apply_files(environment, checked))
     with environment.store.read() as transaction:
-        version, definitions = _find_version(transaction, checked)
+        version, definitions = _find_version(environment, transaction, checked)
         first, *later = checked.periods(definitions)
         # A range with a locked period in it is refused before its first run.
         _check_later_periods(transaction, checked, version, later)
@@ -175,14 +182,33 @@ def prepare_runs(
     yield replace(prepared, notices=(*notices, *prepared.notices))
     for period in later:
         with environment.store.read() as transaction:
-            prepared = prepare(environment, transaction, checked, *_find_version(transaction, checked), period)
+            prepared = prepare(
+                environment, transaction, checked, *_find_version(environment, transaction, checked), period
+            )
         yield fit_run(prepared, check_outputs(prepared.outputs))
 
 
-def _find_version(transaction: Transaction, checked: CheckedRequest) -> tuple[ProjectVersion, Definitions]:
-    """The version that runs, and the definitions of the store; those of the sandbox only for a draft."""
+def _find_version(
+    environment: RunEnvironment, transaction: Transaction, checked: CheckedRequest
+) -> tuple[ProjectVersion, Definitions]:
+    """The version that runs, and the definitions of the store; those of the sandbox only for a draft.
+
+    Where changes of definitions need approval, a draft on an embedded store tries them out before.
+    """
     version = find_version(transaction, checked.definition.model, as_draft=checked.request.is_draft)
-    return version, transaction.stored_definitions(with_sandbox=version.is_draft)
+    definitions = transaction.stored_definitions(with_sandbox=version.is_draft)
+    if not version.is_draft or environment.store.is_shared or transaction.policies.in_force().activate is None:
+        return version, definitions
+    reached = [
+        definition
+        for definition in reachable_definitions(checked.workspace, checked.definition.id)
+        if definition.kind != "project"
+    ]
+    name, heads = checked.workspace.settings.name, transaction.definitions.heads()
+    changes = [
+        change for change in find_changes(reached, heads, workspace=name, prune=False) if change.action != "unchanged"
+    ]
+    return version, with_changes(definitions, changes)
 
 
 def check_runs(environment: RunEnvironment, checked: CheckedRequest) -> Iterator[PreparedRun]:
@@ -212,7 +238,7 @@ def apply_projects(
         is_looking_ahead=False,
         plans=environment.plans,
     )
-    return (*applied.notices, *conflict_notices(applied.effects, but=project_ids))
+    return (*applied.notices, *applied.held_notices, *conflict_notices(applied.effects, but=project_ids))
 
 
 def _check_later_periods(
@@ -234,6 +260,7 @@ def prepare(
     """The run of a version for one period, from the definitions and the state of the store."""
     workspace, request = checked.workspace, checked.request
     sandbox = workspace.settings.sandbox if version.is_draft else None
+    require_approved(transaction, version.project.id, is_draft=version.is_draft, is_sandboxed=sandbox is not None)
     notices = [
         *check_period(transaction, period, is_sandboxed=sandbox is not None),
         *_draft_notices(transaction, version, sandbox),

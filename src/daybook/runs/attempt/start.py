@@ -39,8 +39,10 @@ def start_run(
 
 def _logged_run(snapshot: RunSnapshot) -> dict[str, Any]:
     return {
+        "as_of": snapshot.as_of.isoformat(),
         "calendar": snapshot.period.calendar_id,
         "draft": snapshot.settings.is_draft,
+        "parameters": dict(snapshot.parameters),
         "run": snapshot.run_id,
         "sandbox": snapshot.settings.sandbox is not None,
         "version": snapshot.project_version,

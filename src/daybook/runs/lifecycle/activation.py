@@ -69,35 +69,47 @@ def activate_together(
     """Activate several projects, all or none; `sources` are the texts of their files, by id."""
     with store.write() as transaction:
         transaction.definitions.lock()
-        stored, plans = transaction.stored_definitions(), plans or PlanCache()
-        expected = expected_with_files(stored, stored, files, transaction.definitions.heads(), plans)
-        checked: list[_CheckedProject] = []
-        for project_id, source in sources.items():
-            transaction.projects.get(project_id)
-            written: Project = decode_definition("project", transaction.definitions.get("project", project_id).body)
-            project = _with_input_version(written, dataset_version, expected)
-            definition = Definition("project", project, source or SourceMap.empty())
-            validation = check_project(definition, expected, plans)
-            inputs = validated_inputs(project, expected)
-            checked.append(_CheckedProject(written, project, definition.source, validation, inputs))
-        others = _other_projects(transaction, files, sources)
-        owned = [*(Definition("project", project.model, project.source) for project in checked), *others]
-        raise_all(
-            (*(error for project in checked for error in project.validation.errors), *owner_errors(owned, sources))
-        )
-        activations = tuple(_activate(transaction, project, now) for project in checked)
-        registered = {
-            project.model.id: frozenset(_registered_ids(project.model))
-            for project, activation in zip(checked, activations, strict=True)
-            if activation.is_new
-        }
-        effects = ProjectEffects(transaction.definitions, transaction.projects, stored, plans, expected)
-        # Those that are activated together were checked against what they register.
-        broken = effects.of_datasets(frozenset[str]().union(*registered.values()), but=registered)
-        return tuple(
-            _with_broken_readers(activation, broken, registered.get(activation.project_id, frozenset()))
-            for activation in activations
-        )
+        return activate_in(transaction, sources, now=now, dataset_version=dataset_version, files=files, plans=plans)
+
+
+def activate_in(
+    transaction: Transaction,
+    sources: Mapping[str, SourceMap | None],
+    *,
+    now: datetime.datetime,
+    dataset_version: int | None = None,
+    files: Iterable[Definition[DefinitionModel]] = (),
+    plans: PlanCache | None = None,
+) -> tuple[Activation, ...]:
+    """The same in a transaction that has the lock of definitions."""
+    files = tuple(files)
+    stored, plans = transaction.stored_definitions(), plans or PlanCache()
+    expected = expected_with_files(stored, stored, files, transaction.definitions.heads(), plans)
+    checked: list[_CheckedProject] = []
+    for project_id, source in sources.items():
+        transaction.projects.get(project_id)
+        written: Project = decode_definition("project", transaction.definitions.get("project", project_id).body)
+        project = _with_input_version(written, dataset_version, expected)
+        definition = Definition("project", project, source or SourceMap.empty())
+        validation = check_project(definition, expected, plans)
+        inputs = validated_inputs(project, expected)
+        checked.append(_CheckedProject(written, project, definition.source, validation, inputs))
+    others = _other_projects(transaction, files, sources)
+    owned = [*(Definition("project", project.model, project.source) for project in checked), *others]
+    raise_all((*(error for project in checked for error in project.validation.errors), *owner_errors(owned, sources)))
+    activations = tuple(_activate(transaction, project, now) for project in checked)
+    registered = {
+        project.model.id: frozenset(_registered_ids(project.model))
+        for project, activation in zip(checked, activations, strict=True)
+        if activation.is_new
+    }
+    effects = ProjectEffects(transaction.definitions, transaction.projects, stored, plans, expected)
+    # Those that are activated together were checked against what they register.
+    broken = effects.of_datasets(frozenset[str]().union(*registered.values()), but=registered)
+    return tuple(
+        _with_broken_readers(activation, broken, registered.get(activation.project_id, frozenset()))
+        for activation in activations
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,14 +193,19 @@ def deactivate(store: MetadataStore, project_id: str, *, now: datetime.datetime)
     """False when the project was inactive already."""
     with store.write() as transaction:
         transaction.definitions.lock()
-        state = transaction.projects.get(project_id)
-        if state.status == "inactive":
-            return False
-        if state.active_version is None:
-            raise DaybookError("STORE_022", project_id=project_id)
-        transaction.projects.set_state(project_id, "inactive", active_version=state.active_version, now=now)
-        transaction.log.append("deactivate", project_id, {"version": state.active_version})
-        return True
+        return deactivate_in(transaction, project_id, now=now)
+
+
+def deactivate_in(transaction: Transaction, project_id: str, *, now: datetime.datetime) -> bool:
+    """The same in a transaction that has the lock of definitions."""
+    state = transaction.projects.get(project_id)
+    if state.status == "inactive":
+        return False
+    if state.active_version is None:
+        raise DaybookError("STORE_022", project_id=project_id)
+    transaction.projects.set_state(project_id, "inactive", active_version=state.active_version, now=now)
+    transaction.log.append("deactivate", project_id, {"version": state.active_version})
+    return True
 
 
 def _registered_ids(project: Project) -> list[str]:

@@ -1,7 +1,7 @@
 """Applies definitions: the changes are computed once, then written or only shown."""
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, cast
 
@@ -9,7 +9,9 @@ from pydantic import computed_field
 
 from daybook.definitions.activated import unpinned_inputs
 from daybook.definitions.changes import (
+    ChangeAction,
     DefinitionChange,
+    DefinitionHead,
     DefinitionHeads,
     find_changes,
     is_changed_dataset,
@@ -17,17 +19,21 @@ from daybook.definitions.changes import (
     text_difference,
     with_changes,
 )
+from daybook.definitions.reachable import stored_keys
 from daybook.definitions.value import Definitions
-from daybook.errors import DaybookError, Notice
-from daybook.model.definition import Definition
-from daybook.model.json_fields import Hidden, NoticeMessages, named
+from daybook.errors import DaybookError, Notice, notice
+from daybook.model.definition import Definition, DefinitionKind
+from daybook.model.json_fields import Hidden, NoticeMessages, UnlessNone, named
 from daybook.model.project import Project
 from daybook.model.serialization import DefinitionModel, encode_definition
 from daybook.plan.expected import awaited_datasets, expected_with_files
 from daybook.plan.plan_cache import PlanCache
+from daybook.runs.approvals.acts import Act, ShownChange, change_act
+from daybook.runs.approvals.requests import request_if_needed
 from daybook.runs.lifecycle.effects import ProjectEffect, ProjectEffects
 from daybook.runs.lifecycle.touched_columns import TouchedColumns
 from daybook.store.database.definition_rows import DefinitionRows
+from daybook.store.database.projects import find_active_project
 from daybook.store.records import ProjectState
 from daybook.store.store import MetadataStore, Transaction
 
@@ -38,6 +44,8 @@ class ApplyBasis:
 
     heads: DefinitionHeads
     states: tuple[ProjectState, ...]
+    # Whether what active projects compute changes only with approval.
+    is_held: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +67,15 @@ class ApplyPlan:
     basis: Hidden[ApplyBasis]
     stale: tuple[StaleProject, ...] = ()
     touched: tuple[TouchedColumns, ...] = ()
+    # Changes of what active projects compute, which are not made before they are approved.
+    held: Hidden[tuple[DefinitionChange, ...]] = ()
+    # The request for them, where one was made.
+    request: UnlessNone[int | None] = None
+
+    @property
+    def held_notices(self) -> tuple[Notice, ...]:
+        """That a change is in the files and not in force."""
+        return tuple(notice("APPROVAL_010", kind=change.kind, id=change.id) for change in self.held)
 
     @computed_field(alias="notices")  # type: ignore[prop-decorator]
     @property
@@ -89,7 +106,7 @@ def plan(
             transaction, applied, everything, workspace, is_looking_ahead, prune, plans or PlanCache()
         )
         changes = tuple(_with_difference(transaction.definitions, change) for change in computed.changes)
-        return replace(computed, changes=changes)
+        return replace(computed, changes=changes, held=find_held(transaction, computed))
 
 
 def apply(
@@ -102,28 +119,138 @@ def apply(
     is_looking_ahead: bool = True,
     prune: bool = False,
     plans: PlanCache | None = None,
+    is_requesting: bool = False,
 ) -> ApplyPlan:
-    """Everything in one transaction: all of it is stored, or nothing."""
+    """Everything in one transaction: all of it is stored, or nothing.
+
+    What needs approval is held back; `is_requesting` makes a request for it.
+    """
     applied, plans = tuple(definitions), plans or PlanCache()
     everything = applied if files is None else tuple(files)
     # Checking projects takes a while, so the store is not kept from others meanwhile.
     with store.read() as transaction:
-        difference = _compute_plan(transaction, applied, everything, workspace, is_looking_ahead, prune, plans)
-        if _is_applied(transaction, difference, workspace):
+        difference = _allowed_plan(transaction, applied, everything, workspace, is_looking_ahead, prune, plans)
+        if _is_applied(transaction, difference, workspace) and not (is_requesting and difference.held):
             return difference
-    with store.write() as transaction:
+    with store.logged_refusal("apply", workspace), store.write() as transaction:
+        if difference.basis.is_held:
+            transaction.requests.lock()
         transaction.definitions.lock()
         if _read_basis(transaction) != difference.basis:
-            difference = _compute_plan(transaction, applied, everything, workspace, is_looking_ahead, prune, plans)
-        for change in difference.changes:
-            _write_change(transaction, change, difference.basis.heads, workspace, now)
-        by_id = {change.id: change for change in difference.changes if change.kind == "project"}
-        for effect in difference.effects:
-            _write_effect(transaction, effect, by_id.get(effect.project_id), now)
-        written = [_logged_change(change) for change in difference.changes if change.action != "unchanged"]
-        if written:
-            transaction.log.append("apply", workspace, {"changes": written})
+            difference = _allowed_plan(transaction, applied, everything, workspace, is_looking_ahead, prune, plans)
+        _write_plan(transaction, difference, workspace, now)
+        if is_requesting and difference.held:
+            return replace(difference, request=_request_held(transaction, difference, workspace))
         return difference
+
+
+def apply_in(
+    transaction: Transaction,
+    definitions: Iterable[Definition[DefinitionModel]],
+    *,
+    disabled: Iterable[tuple[DefinitionKind, str]],
+    workspace: str,
+    now: datetime.datetime,
+) -> None:
+    """Store definitions that were approved, and disable others, in a transaction that has the lock."""
+    applied = tuple(definitions)
+    difference = _compute_plan(
+        transaction, applied, applied, workspace, True, False, PlanCache(), disabled=tuple(disabled)
+    )
+    _write_plan(transaction, difference, workspace, now)
+
+
+def _write_plan(transaction: Transaction, difference: ApplyPlan, workspace: str, now: datetime.datetime) -> None:
+    for change in difference.changes:
+        _write_change(transaction, change, difference.basis.heads, workspace, now)
+    by_id = {change.id: change for change in difference.changes if change.kind == "project"}
+    for effect in difference.effects:
+        _write_effect(transaction, effect, by_id.get(effect.project_id), now)
+    written = [_logged_change(change) for change in difference.changes if change.action != "unchanged"]
+    if written:
+        transaction.log.append("apply", workspace, {"changes": written})
+
+
+def _request_held(transaction: Transaction, difference: ApplyPlan, workspace: str) -> int | None:
+    def describe() -> Act:
+        return change_act(
+            transaction,
+            "apply",
+            workspace,
+            workspace=workspace,
+            held=difference.held,
+            changes=shown_changes(transaction, difference.held),
+        )
+
+    request = request_if_needed(transaction, "apply", describe)
+    return request.number if request is not None else None
+
+
+_CHANGE_WORDS: Mapping[ChangeAction, str] = {
+    "added": "adds",
+    "new_version": "changes",
+    "retitled": "renames",
+    "enabled": "enables",
+    "disabled": "disables",
+    "unchanged": "keeps",
+}
+
+
+def shown_changes(transaction: Transaction, changes: Iterable[DefinitionChange]) -> tuple[ShownChange, ...]:
+    """Changes with their texts, as `daybook plan` shows them."""
+    shown = (_with_difference(transaction.definitions, change) for change in changes)
+    return tuple(
+        ShownChange(f"{_CHANGE_WORDS[change.action]} {change.kind} {change.id}", change.difference) for change in shown
+    )
+
+
+def _allowed_plan(
+    transaction: Transaction,
+    definitions: tuple[Definition[DefinitionModel], ...],
+    files: tuple[Definition[DefinitionModel], ...],
+    workspace: str,
+    is_looking_ahead: bool,
+    prune: bool,
+    plans: PlanCache,
+) -> ApplyPlan:
+    """What applying changes without approval; what needs one is held back."""
+    whole = _compute_plan(transaction, definitions, files, workspace, is_looking_ahead, prune, plans)
+    held = find_held(transaction, whole)
+    if not held:
+        return whole
+    left_out = frozenset((change.kind, change.id) for change in held)
+    free = _compute_plan(transaction, definitions, files, workspace, is_looking_ahead, prune, plans, left_out=left_out)
+    return replace(free, held=held)
+
+
+def find_held(transaction: Transaction, difference: ApplyPlan) -> tuple[DefinitionChange, ...]:
+    """The changes that need approval: of what active projects reach, and of active projects that pruning disables.
+
+    A project counts as active from its first activation until it is deactivated: one whose file was changed is active
+    again as soon as the file is as it was.
+    """
+    if not difference.basis.is_held:
+        return ()
+    active = [
+        (state.project_id, version.project)
+        for state in transaction.projects.all()
+        if state.status != "inactive"
+        and (version := find_active_project(transaction.definitions, transaction.projects, state)) is not None
+    ]
+    projects, active_ids = [project for _, project in active], {project_id for project_id, _ in active}
+    stored = transaction.stored_definitions()
+    # Both before and after: a change may lead to other definitions.
+    reached = stored_keys(stored, projects) | stored_keys(with_changes(stored, difference.changes), projects)
+    return tuple(
+        change
+        for change in difference.changes
+        if change.action != "unchanged"
+        and (
+            change.id in active_ids and change.definition is None
+            if change.kind == "project"
+            else (change.kind, change.id) in reached
+        )
+    )
 
 
 def _logged_change(change: DefinitionChange) -> dict[str, Any]:
@@ -173,7 +300,8 @@ def write_state(transaction: Transaction, effect: ProjectEffect, now: datetime.d
 
 
 def _read_basis(transaction: Transaction) -> ApplyBasis:
-    return ApplyBasis(transaction.definitions.heads(), transaction.projects.all())
+    is_held = transaction.policies.in_force().activate is not None
+    return ApplyBasis(transaction.definitions.heads(), transaction.projects.all(), is_held)
 
 
 def _compute_plan(
@@ -184,9 +312,15 @@ def _compute_plan(
     is_looking_ahead: bool,
     prune: bool,
     plans: PlanCache,
+    *,
+    left_out: frozenset[tuple[DefinitionKind, str]] = frozenset(),
+    disabled: tuple[tuple[DefinitionKind, str], ...] = (),
 ) -> ApplyPlan:
+    """`left_out` are changes that are not made, `disabled` definitions that no file of this plan has."""
     basis = _read_basis(transaction)
     changes = find_changes(definitions, basis.heads, workspace=workspace, prune=prune)
+    changes = tuple(change for change in changes if (change.kind, change.id) not in left_out)
+    changes += tuple(_disabling(basis.heads[key]) for key in disabled)
     stored = transaction.stored_definitions()
     applied = with_changes(stored, changes)
     if len(defaults := applied.default_resolver_ids()) > 1:
@@ -202,6 +336,10 @@ def _compute_plan(
         is_looking_ahead=is_looking_ahead,
     ).of(changes)
     return ApplyPlan(changes, effects, tuple(ownership_notices(changes, basis.heads, workspace)), basis)
+
+
+def _disabling(head: DefinitionHead) -> DefinitionChange:
+    return DefinitionChange(head.kind, head.id, "disabled", head.version, head.version, None)
 
 
 def _awaited_datasets(

@@ -64,7 +64,7 @@ def write_line(
 
 
 class Log:
-    def __init__(self, connection: Connection, actor: Actor) -> None:
+    def __init__(self, connection: Connection, actor: Callable[[], Actor]) -> None:
         self._connection = connection
         self._actor = actor
         self._acts: list[_Act] = []
@@ -93,9 +93,9 @@ class Log:
         if not self._acts:
             return
         row = self._connection.execute(select(LOG_HEAD).with_for_update()).one()
-        head, at = LogHead(row.number, row.digest), now()
+        head, at, actor = LogHead(row.number, row.digest), now(), self._actor()
         for act in self._acts:
-            line, head = write_line(head, at, self._actor, act.name, act.subject, act.details, act.refused)
+            line, head = write_line(head, at, actor, act.name, act.subject, act.details, act.refused)
             self._connection.execute(insert(LOG_LINE).values(number=head.number, line=line))
         self._connection.execute(update(LOG_HEAD).values(number=head.number, digest=head.digest))
         self._acts.clear()

@@ -284,6 +284,12 @@ class Runs:
             hint = f"it has completed runs for {', '.join(own)}"
         raise DaybookError("RUN_061", project_id=project_id, period=period, hint=hint)
 
+    def last_completed(self) -> tuple[RunRecord, ...]:
+        """The last completed run of every project and period, sandbox aside."""
+        query = select(RUN).where(RUN.c.status == "completed", ~RUN.c.is_sandboxed).order_by(RUN.c.token)
+        last = {(row.project_id, row.period): row for row in self._connection.execute(query)}
+        return tuple(to_run_record(row) for row in last.values())
+
     def completed_periods(self) -> dict[str, tuple[str, ...]]:
         """The periods that runs completed, by project; drafts do not count."""
         query = (

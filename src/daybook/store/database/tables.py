@@ -119,7 +119,7 @@ def to_row(table: Table, record: Any, **more: Any) -> dict[str, Any]:
 
 
 # The migration that gives these tables.
-SCHEMA = "0009"
+SCHEMA = "0010"
 METADATA = MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -448,4 +448,70 @@ SEALED_RUN = Table(
     PrimaryKeyConstraint("payload", "run_id"),
     ForeignKeyConstraint(["payload"], ["seal.payload"]),
     ForeignKeyConstraint(["run_id"], ["run.id"]),
+)
+
+PERSON = Table(
+    "person",
+    METADATA,
+    Column("name", String(128), nullable=False),
+    Column("roles", JsonText, nullable=False),
+    # The account of the operating system that is this person, on an embedded store.
+    Column("account", BigInteger),
+    Column("token_id", String(32)),
+    Column("token_hash", Text),
+    Column("token_at", UtcTimestamp),
+    Column("added_at", UtcTimestamp, nullable=False),
+    Column("removed_at", UtcTimestamp),
+    PrimaryKeyConstraint("name"),
+    Index("uq_person_token_id", "token_id", unique=True),
+    Index("uq_person_account", "account", unique=True),
+)
+
+# The last one is in force.
+POLICY = Table(
+    "policy",
+    METADATA,
+    Column("number", Integer, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("adopted_at", UtcTimestamp, nullable=False),
+    Column("adopted_by", Text, nullable=False),
+    PrimaryKeyConstraint("number"),
+)
+
+# `digest` binds what is to happen to what it was asked for on; a released one is claimed by the process that does it.
+REQUEST = Table(
+    "request",
+    METADATA,
+    Column("number", Integer, nullable=False),
+    Column("act", String(32), nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("payload", JsonText, nullable=False),
+    Column("changes", JsonText, nullable=False),
+    Column("reason", Text),
+    Column("requested_by", String(128), nullable=False),
+    Column("requested_at", UtcTimestamp, nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("ended_at", UtcTimestamp),
+    Column("ended_by", Text),
+    Column("ended_reason", Text),
+    Column("claimed_until", UtcTimestamp),
+    Column("host_name", Text),
+    Column("host_id", Text),
+    Column("pid", Integer),
+    Column("process_started", Text),
+    PrimaryKeyConstraint("number"),
+    Index("ix_request_status", "status"),
+)
+
+DECISION = Table(
+    "decision",
+    METADATA,
+    Column("number", Integer, nullable=False),
+    Column("person", String(128), nullable=False),
+    Column("verdict", String(16), nullable=False),
+    Column("reason", Text),
+    Column("decided_at", UtcTimestamp, nullable=False),
+    PrimaryKeyConstraint("number", "person"),
 )

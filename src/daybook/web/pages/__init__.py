@@ -1,5 +1,5 @@
 """The pages: each calls one or two use cases and shows their results."""
 
-from daybook.web.pages import close, definitions, explain, numbers
+from daybook.web.pages import approvals, close, definitions, explain, numbers
 
-ROUTERS = (close.router, numbers.router, explain.router, definitions.router)
+ROUTERS = (close.router, numbers.router, explain.router, definitions.router, approvals.router)

@@ -11,7 +11,7 @@ from daybook.definitions.loading import LoadedWorkspace
 from daybook.errors import Code, DaybookError
 from daybook.model.project import Project
 from daybook.model.types import value_text
-from daybook.workspace import history
+from daybook.workspace import approvals, history
 from daybook.workspace.certificates import list_seals, prove_row, seal_period
 from daybook.workspace.close import close_graph, close_status
 from daybook.workspace.lifecycle import activate_project, apply_changes, deactivate_project, plan_changes
@@ -412,6 +412,18 @@ class Workspace:
     stored_definitions = forwarded("stored_definitions", history.list_definitions)
     compare_versions = forwarded("compare_versions", history.compare_versions)
     actions = forwarded("actions", history.list_actions)
+    people = forwarded("people", approvals.list_people)
+    add_person = forwarded("add_person", approvals.add_person)
+    remove_person = forwarded("remove_person", approvals.remove_person)
+    renew_token = forwarded("renew_token", approvals.renew_token)
+    set_roles = forwarded("set_roles", approvals.set_roles)
+    policy = forwarded("policy", approvals.show_policy)
+    adopt_policy = forwarded("adopt_policy", approvals.adopt_policy)
+    requests = forwarded("requests", approvals.list_requests)
+    show_request = forwarded("show_request", approvals.show_request)
+    approve = forwarded("approve", approvals.approve_request)
+    reject = forwarded("reject", approvals.reject_request)
+    withdraw = forwarded("withdraw", approvals.withdraw_request)
     log = forwarded("log", show_log)
     verify_log = forwarded("verify_log", verify_log)
     totals = forwarded("totals", run_totals)

@@ -1,0 +1,53 @@
+"""The page of requests: what each would change, beside the buttons that decide about it."""
+
+from typing import Annotated, Literal, assert_never
+
+from fastapi import APIRouter, Form, Query, Request
+from starlette.responses import RedirectResponse, Response
+
+from daybook.web.access import check_csrf
+from daybook.web.served import ActedBy, ServedHere
+
+router = APIRouter()
+
+_FormText = Annotated[str | None, Form(max_length=1000)]
+
+
+@router.get("/requests")
+def requests(request: Request, served: ServedHere, is_all: Annotated[bool, Query(alias="all")] = False) -> Response:
+    from daybook.workspace.approvals import list_requests, show_policy
+
+    return served.templates.page(
+        request,
+        "requests.html",
+        title="Requests",
+        requests=list_requests(served.workspace, all_requests=is_all),
+        is_all=is_all,
+        has_policy=show_policy(served.workspace).in_force is not None,
+    )
+
+
+@router.post("/requests/{number}/{decision}")
+def decide(
+    served: ServedHere,
+    visitor: ActedBy,
+    number: int,
+    decision: Literal["approve", "reject", "withdraw"],
+    reason: _FormText = None,
+    csrf: _FormText = None,
+) -> Response:
+    from daybook.workspace.approvals import approve_request, reject_request, withdraw_request
+
+    check_csrf(visitor, csrf)
+    workspace, reason = served.workspace.acted_by(visitor.name or "", visitor.login), (reason or "").strip() or None
+    match decision:
+        case "approve":
+            approve_request(workspace, number, reason=reason)
+        case "reject":
+            reject_request(workspace, number, reason=reason or "")
+        case "withdraw":
+            withdraw_request(workspace, number, reason=reason)
+        case _:
+            assert_never(decision)
+    served.recent.forget()
+    return RedirectResponse(f"/requests?all=true#request-{number}", 303)
