@@ -13,7 +13,6 @@ the same client of Hadoop.
 import hashlib
 import json
 import re
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -133,7 +132,6 @@ class Storage:
     settings: Mapping[str, StorageSettings] = field(default_factory=dict)
     datasources: Callable[[], Iterable[DataSource]] = _no_sources
     _clients: "dict[tuple[Bucket, AccessKey | None], fs.FileSystem]" = field(default_factory=dict, repr=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @cached_property
     def _buckets(self) -> Mapping[str, StorageSettings]:
@@ -157,10 +155,10 @@ class Storage:
             system, path = fs.FileSystem.from_uri(uri)
             return ArrowPath(system, path)
         key = bucket.key()
-        with self._lock:
-            client = self._clients.get((bucket, key))
-            if client is None:
-                client = self._clients[bucket, key] = _arrow_client(bucket, key)
+        client = self._clients.get((bucket, key))
+        if client is None:
+            # Two threads may both make one; the first is kept.
+            client = self._clients.setdefault((bucket, key), _arrow_client(bucket, key))
         return ArrowPath(client, f"{bucket.name}{uri[len(bucket.address) :]}")
 
     def delta_options(self, uri: str) -> dict[str, str]:

@@ -54,7 +54,7 @@ def close(tmp_path: Path, spark: SparkSession) -> SmallClose:
     )
 
     def define(expression: str) -> None:
-        folder.project(total("actual", expression), *outputs, id_="close")
+        folder.project(total("actual", expression), *outputs, id_="close", measures=["amount"])
 
     def run(project: str) -> str:
         folder.apply()
@@ -111,6 +111,8 @@ STORED: list[tuple[str, dict[str, Any], list[str]]] = [
     ("runs", {"limit": 2}, ["runs", "--limit", "2"]),
     ("periods", {"year": 2026, "level": "month"}, ["periods", "--year", "2026", "--level", "month"]),
     ("lineage", {"project": "close", "all": True}, ["lineage", "close", "--all"]),
+    ("log", {"limit": 3}, ["log", "--limit", "3"]),
+    ("log_verification", {}, ["log", "--verify"]),
     ("error_code", {"code": "RUN_001"}, ["explain", "RUN_001"]),
     ("definition", {"kind": "project", "identifier": "close"}, ["show", "project", "close"]),
     ("definition", {"kind": "dataset", "identifier": "actual-vs-budget"}, ["show", "dataset", "actual-vs-budget"]),
@@ -118,7 +120,11 @@ STORED: list[tuple[str, dict[str, Any], list[str]]] = [
 
 
 def _check_the_store(generated: GeneratedClient, close: SmallClose, printed: Callable[..., Any]) -> None:
-    for name, given, arguments in [*STORED, ("run", {"run_id": close.run}, ["show", "run", close.run])]:
+    of_run = [
+        ("run", {"run_id": close.run}, ["show", "run", close.run]),
+        ("totals", {"run_id": close.run}, ["totals", close.run]),
+    ]
+    for name, given, arguments in [*STORED, *of_run]:
         assert generated.call(name, **given) == (200, printed(*arguments)), name
 
 
@@ -128,6 +134,8 @@ def _check_other_answers(generated: GeneratedClient, close: SmallClose) -> None:
     versions = {"kind": "project", "identifier": "close", "before": 1, "after": 1}
     assert generated.call("definition_difference", **versions)[1]["lines"] == []
     assert generated.call("period", identifier=PERIOD)[1]["status"] == "open"
+    assert generated.call("seals", period=PERIOD)[1] == []
+    assert generated.call("certificate", digest="0" * 64)[0] == 404
     _, outputs = generated.call("outputs", run_id=close.run)
     assert [output["operation_seq"] for output in outputs] == [2, 3]
     asked = {"run_id": close.run, "seq": 2, "where": ['["actual", "<", 0]'], "sort": ["-actual"], "limit": 3}
