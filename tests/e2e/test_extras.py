@@ -1,8 +1,10 @@
 """The wheel in empty environments: what it does without Spark, with Spark, and with the client of a Connect server."""
 
 import contextlib
+import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -141,6 +143,43 @@ def test_with_spark_a_run_writes_its_output(tmp_path: Path, wheel: Path, locked:
     done = whole.daybook(RUN)
     assert done.returncode == 0, done.stderr
     assert len(whole.output().splitlines()) == 5
+
+
+def test_without_extras_an_auditor_verifies_a_sealed_month(tmp_path: Path, wheel: Path, locked: Path) -> None:
+    """The how-to, from both sides: sealed where Spark is, verified where there is neither Spark nor the store."""
+    company = Installed(tmp_path / "company", wheel, locked, "[spark]")
+    for words in (
+        "activate --all",
+        RUN,
+        "periods lock 2026-01",
+        "keys new controlling --out keys",
+        "seal 2026-01 --key file://keys/controlling.key -o close-2026-01.json",
+        "prove close-2026-01.json out/sales-2026-01.csv region=EMEA -o proof.json",
+    ):
+        done = company.daybook(words)
+        assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
+    auditor = Installed(tmp_path / "auditor", wheel, locked, "")
+    desk = tmp_path / "desk"
+    desk.mkdir()
+    for name in ("close-2026-01.json", "proof.json", "keys/controlling.pub"):
+        shutil.copy(company.workspace / name, desk)
+    alone = auditor.daybook("verify close-2026-01.json proof.json --key controlling.pub", desk)
+    assert alone.returncode == 0, alone.stdout + alone.stderr
+    assert alone.stdout.count("signed by controlling") == 2
+    # `copytree` keeps the times of files, as `cp -a` does.
+    shutil.copytree(company.workspace, desk / "copy", ignore=shutil.ignore_patterns("store.db*"))
+    words = "verify close-2026-01.json --key controlling.pub --workspace copy --data --recompute --json"
+    whole = auditor.daybook(words, desk)
+    assert whole.returncode == 0, whole.stdout + whole.stderr
+    (subject,) = json.loads(whole.stdout)["subjects"]
+    assert (subject["data"], subject["recomputed"]) == ("same", "same")
+    output = desk / "copy" / "out" / "sales-2026-01.csv"
+    output.write_text(output.read_text().replace("640.00", "641.00"))
+    changed = auditor.daybook(words, desk)
+    assert changed.returncode == 1
+    (subject,) = json.loads(changed.stdout)["subjects"]
+    assert (subject["data"], subject["recomputed"]) == ("different", "same")
+    assert auditor.daybook("verify controlling.pub --key controlling.pub", desk).returncode == 2
 
 
 def test_with_the_client_a_run_needs_a_server(tmp_path: Path, wheel: Path, locked: Path) -> None:
