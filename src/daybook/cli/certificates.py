@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from daybook.cli import arguments
-from daybook.cli.arguments import AsJson, add_command, open_workspace, open_workspace_with_spark, root_options
+from daybook.cli.arguments import (
+    AsJson,
+    add_command,
+    open_workspace,
+    open_workspace_with_spark,
+    root_options,
+    with_proof,
+)
 from daybook.cli.terminal import echo, echo_json, echo_marked, echo_note, shorten_path, show_table
 
 if TYPE_CHECKING:
@@ -75,13 +82,17 @@ def seal(
     """Sign what the numbers of a locked period are, and what they are made of.
 
     Every active project has to be fresh for its periods inside of PERIOD. The certificate follows that of the period
-    before; `daybook verify` verifies it anywhere.
+    before; `daybook verify` verifies it anywhere. Where the policy wants approval, the first call makes a request, and
+    the same call seals once it is released.
     """
     from daybook.workspace.certificates import seal_period
 
     with open_workspace_with_spark(context) as workspace:
-        sealed = seal_period(
-            workspace, period, key=key, out=out, accept_stale=accept_stale or (), reason=reason, timestamp=timestamp
+        sealed = with_proof(
+            workspace,
+            lambda proven: seal_period(
+                proven, period, key=key, out=out, accept_stale=accept_stale or (), reason=reason, timestamp=timestamp
+            ),
         )
     if as_json:
         echo_json(sealed)

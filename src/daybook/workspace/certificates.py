@@ -17,6 +17,7 @@ from daybook.errors.error import did_you_mean
 from daybook.model.json_fields import Hidden, UnlessNone
 from daybook.resolve.project_files import CheckedFiles
 from daybook.store.records import Seal
+from daybook.store.store import Transaction
 from daybook.workspace.history import find_period
 from daybook.workspace.open_workspace import OpenedWorkspace
 
@@ -122,11 +123,12 @@ def seal_period(
     """Sign what the locked numbers of a period are and what they are made of, and write that as a certificate.
 
     `key` is `file://PATH` or `env://NAME`. `accept_stale` are locked nodes that are sealed though they are out of
-    date, for a `reason`; `timestamp` is the address of a time stamping authority.
+    date, for a `reason`; `timestamp` is the address of a time stamping authority. Where the policy wants approval, a
+    request is made instead; its requester seals once it is released.
     """
     from daybook.proof.envelope import read_private_key
     from daybook.proof.seal import SealRequest, find_sealable, hold_sealed_versions, record_seal, sign_period, write_new
-    from daybook.runs.approvals.acts import period_act
+    from daybook.runs.approvals.acts import Act, period_act
     from daybook.runs.approvals.requests import released_act
 
     request = SealRequest(period=period, accept_stale=tuple(accept_stale), reason=reason, timestamp=timestamp)
@@ -139,9 +141,13 @@ def seal_period(
         store = environment.store
         with store.logged_refusal("seal", period):
             sealable = find_sealable(environment, files, request)
-        with released_act(
-            store, "seal", lambda transaction: period_act(transaction, "seal", sealable.period), reason=reason
-        ) as mark_done:
+        accepted = sorted(item.node for item in sealable.accepted_stale)
+
+        def act(transaction: Transaction) -> Act:
+            more = {"accept_stale": accepted}
+            return period_act(transaction, "seal", sealable.period, reason=reason, more=more)
+
+        with released_act(store, "seal", act, reason=reason) as mark_done:
             name, user = workspace.settings.name, store.user()
             certificate = sign_period(environment, sealable, request, private_key, user=user, workspace=name)
             try:

@@ -280,6 +280,7 @@ def test_certificates_follow_and_replace_each_other(close: Close) -> None:
     assert verify_log(close.workspace, head=sealed.close.log_head).is_valid
 
 
+@pytest.mark.slow
 def test_what_was_sealed_is_kept(close: Close) -> None:
     close.close("2026-01")
     (run,) = close.folder.all_runs()
@@ -295,6 +296,7 @@ def test_what_was_sealed_is_kept(close: Close) -> None:
     assert {subject.recomputed for subject in verification.subjects} == {"same"}
 
 
+@pytest.mark.slow
 def test_a_period_that_changes_while_it_is_sealed_is_not_sealed(close: Close) -> None:
     close.build("2026-01")
     lock_period(close.workspace, "2026-01")
