@@ -21,6 +21,7 @@ from daybook.cli import (
     demo,
     explain,
     history,
+    impact,
     log,
     maintenance,
     people,
@@ -238,6 +239,11 @@ add_command(
     totals.totals,
     "daybook totals close@2026-01",
     "daybook totals 20260131-180000-4f1c2a --measure amount --json",
+    "impact",
+    impact.impact,
+    "daybook impact",
+    "daybook impact --against origin/main --markdown impact.md",
+    "daybook impact close --period 2026-01..2026-03 --fail-over lake.report.total=1000",
 )
 add_command(
     app,

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from daybook.compare.causes import load_of
-from daybook.compare.compared_output import ComparedOutput, written_slice
+from daybook.compare.compared_output import SEQ_COLUMN, ComparedOutput, written_slice
 from daybook.compare.hybrid import (
     HybridPlan,
     HybridRead,
@@ -31,7 +31,7 @@ from daybook.engine.context import RunContext, SourceFrame
 from daybook.engine.working_dataset import StagingFolder
 from daybook.errors import DaybookError
 from daybook.expression import quote_identifier
-from daybook.graph.chain import ScratchSlice, SlicePart, chained_frame
+from daybook.graph.chain import ChainedRead, ReadRows, ScratchSlice, SlicePart, chained_frame
 from daybook.io.target import OutputColumn
 from daybook.io.writer import FingerprintObserver, fingerprint
 from daybook.model.types import ColumnType
@@ -41,6 +41,14 @@ from daybook.runs.environment import RunEnvironment
 
 _ROW_ID = "_row_id"
 _ALL_ROWS = ComparedRows(0, 0, "")
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedRows:
+    """The rows of a computation, with the operation that made each, and the causes that were swapped for it."""
+
+    df: DataFrame
+    swapped: Swapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +93,7 @@ class Chain:
         self._folder = folder
         self._pairs: dict[int, _PairStates] = {}
         self.scratch: dict[str, ScratchSlice] = {}
+        self.rows: dict[str, ComputedRows] = {}
         self.computations = 0
 
     def plans_of(self, pair: RunPair, rows: ComparedRows = _ALL_ROWS, columns: Sequence[str] = ()) -> "ChainedPlans":
@@ -175,21 +184,32 @@ class Chain:
             if self.is_b_written:
                 yield "b", pair.b, concerning[-1]
 
-    def _compute(self, pair: RunPair, states: _PairStates, relevant: Swapped) -> str:
+    def computed_again(self, pair: RunPair) -> str:
+        """What A's run wrote, computed again because it is not there any more, or because its rows are not apart."""
+        states = self.states_of(pair)
+        if frozenset() not in states.by_swapped:
+            states.by_swapped[frozenset()] = self._compute(pair, states, frozenset(), is_kept=True)
+        name = states.by_swapped[frozenset()]
+        if isinstance(name, DaybookError):
+            raise name
+        return name
+
+    def _compute(self, pair: RunPair, states: _PairStates, relevant: Swapped, *, is_kept: bool = False) -> str:
         state, cut = states.plans.whole(relevant)
         identity = StatePass.of(state, cut)
         known = next((computed for computed in states.computed if computed.identity == identity), None)
         if known is not None:
             return known.name
-        types = {name: cut.output.columns[name] for name in cut.output.columns}
+        types = {name: cut.output.columns[name] for name in _stored_columns(pair, state)}
         columns = tuple(OutputColumn(name, types[name]) for name in sorted(types))
         observer = FingerprintObserver(columns)
         with states.engine.rows(state, cut) as df:
             rows = states.engine.new_folder().keep(observer.on(df), "rows")
         self.computations += 1
-        name = self._name_of(pair, states, columns, observer.fingerprint)
+        name = None if is_kept else self._name_of(pair, states, columns, observer.fingerprint)
         if name is None:
             name = f"computed-{len(self.scratch) + 1}"
+            self.rows[name] = ComputedRows(rows, relevant)
             self.scratch[name] = _as_written(rows, types, _written_names(pair, relevant))
         states.computed.append(_Computed(identity, name, observer.fingerprint))
         return name
@@ -231,7 +251,8 @@ class ChainedPlans:
     def whole(self, swapped: Swapped) -> tuple[HybridPlan, PartialPlan]:
         """All rows of the output in a state, with the columns that A's or B's run wrote."""
         state = self.plan(swapped)
-        return state, state.written(_stored_columns(self.pair, state), all_rows=True)
+        names = dict.fromkeys((*_stored_columns(self.pair, state), SEQ_COLUMN))
+        return state, state.written(names, all_rows=True)
 
     def plan(self, swapped: Swapped) -> HybridPlan:
         if swapped not in self._planned:
@@ -333,25 +354,25 @@ class ChainedSources(HybridSources):
         return self._chained(read) if read.made else super().frame(read)
 
     def _chained(self, read: HybridRead) -> SourceFrame:
+        hybrids, dataset_id = self._plans.hybrids, read.dataset_id
         parts: list[SlicePart] = []
-        for side in ("a", "b"):
-            chosen: Side = "a" if side == "a" else "b"
-            slices = [made for made in read.made if made.state == chosen]
-            if slices:
-                frame = self.frame_as_read(self._plans.of_side(read, chosen))
-                own = {(made.a if chosen == "a" else made.b).period: made for made in slices}
+        sides: tuple[Side, Side] = ("a", "b")
+        for side in sides:
+            own = {(made.a if side == "a" else made.b).period: made for made in read.made if made.state == side}
+            if own:
+                version = hybrids.definition_of(side, dataset_id)
+                as_read = replace(self._plans.of_side(read, side), definition=side, version=version)
                 renamed = {period: self._period(made, read) for period, made in own.items()}
-                parts.append(SlicePart(frame, tuple(own), renamed))
+                parts.append(SlicePart(ReadRows(self.frame_as_read(as_read), version), tuple(own), renamed))
         for made in read.made:
-            if made.state not in ("a", "b"):
+            if made.state not in sides:
                 period = self._period(made, read)
                 parts.append(SlicePart(self._scratch[made.state], (period,), {period: period}))
-        base = replace(self.frame_as_read(read), as_of=read.as_of)
-        source = load_of(self._plans.hybrids.run(read.data), read.dataset_id, read.version.version)
-        if source is None:
-            raise AssertionError(f"{read.dataset_id} is not read")
-        (location,) = source.resolution.locations
-        return chained_frame(base, parts, read.version, location, is_of_table=read.made[0].a.is_of_table)
+        run = hybrids.run(read.data)
+        resolution = run.snapshot.source(read.source_key).resolution
+        periods = resolution.periods or (run.snapshot.period.identifier,)
+        chained = ChainedRead(read.version, resolution, periods, read.as_of, read.made[0].a.is_of_table)
+        return chained_frame(chained, parts)
 
     def _period(self, made: MadeSlice, read: HybridRead) -> str:
         return (made.a if read.period_side == "a" else made.b).period

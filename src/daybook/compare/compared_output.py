@@ -33,7 +33,10 @@ from daybook.store.records import OutputCommit, RunRecord
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """A run that committed something; `pins` are what it read, `commits` what it wrote, by operation."""
+    """A run that committed something; `pins` are what it read, `commits` what it wrote, by operation.
+
+    A run that is only planned has written nothing.
+    """
 
     record: RunRecord
     prepared: PreparedRun

@@ -289,7 +289,7 @@ def diff(environment: RunEnvironment, request: DiffRequest) -> DiffResult:
     b = ComparedOutput(run_b, run_b.prepared.output(output_b.operation_seq).step)
     rows = choose_rows(a, b, request.rows)
     key = choose_key(a, b, rows, request.key)
-    keys, values, retyped = _compared_columns(a, b, key, rows)
+    keys, values, retyped = compared_columns(a, b, key, rows)
     names = [column.name for column in (*keys, *values)]
     staging = f"{environment.state}/staging/{run_a.id}.diff-{secrets.token_hex(4)}"
     with environment.spark(run_b.snapshot) as spark:
@@ -327,7 +327,7 @@ def _one_sided(own: ComparedOutput, other: ComparedOutput) -> tuple[str, ...]:
     return tuple(name for name in own.step.columns if name not in {**other.step.columns, **SYSTEM_COLUMNS})
 
 
-def _compared_columns(
+def compared_columns(
     a: ComparedOutput, b: ComparedOutput, key: RowKeyColumns, rows: ComparedRows
 ) -> tuple[list[ComparedColumn], list[ComparedColumn], tuple[RetypedColumn, ...]]:
     """Key and value columns in the types they are compared in; values of kinds that differ are compared as texts."""

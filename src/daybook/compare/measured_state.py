@@ -102,9 +102,10 @@ class HybridSources:
     def _read(self, read: HybridRead) -> SourceFrame:
         run = self._hybrids.run(read.data)
         source = run.snapshot.source(read.source_key)
-        pins = run.pins.get(read.source_key, ())
+        # A run that is only planned reads what no run has read before as it is now.
+        pins = run.pins.get(read.source_key, () if run.commits else None)
         is_own = read.data == read.definition
-        if not is_own and any(isinstance(pin, LandedPin) for pin in pins):
+        if not is_own and any(isinstance(pin, LandedPin) for pin in pins or ()):
             self._refuse_other_columns(read)
         landing = self._environment.landing(run.id)
         try:

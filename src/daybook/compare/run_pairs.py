@@ -214,9 +214,9 @@ def _viewed_id(run: RecordedRun, dataset_id: str) -> str:
     return dataset_id if source is None else dataset_of(run, source).viewed.dataset.id
 
 
-def chain_differences(root: RunPair) -> RunDifferences:
-    """All causes behind a pair: sources by id, what concerns all projects, then projects, upstream first."""
-    pairs = tuple(root.upstream())
+def chain_differences(*roots: RunPair) -> RunDifferences:
+    """All causes behind pairs: sources by id, what concerns all projects, then projects, upstream first."""
+    pairs = tuple(dict.fromkeys(pair for root in roots for pair in root.upstream()))
     found = dict.fromkeys(name for pair in pairs for name in pair.own)
     sources = sorted(
         (name for name in found if name.kind in _OF_SOURCES and name.project is None),

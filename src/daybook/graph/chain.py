@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from daybook.engine.context import SourceFrame, SourceRows, aliased_sql
 from daybook.errors import DaybookError, raise_all
@@ -20,7 +20,7 @@ from daybook.io.pins import FilesPin, LandedPin, Pin
 from daybook.io.writer import is_exact
 from daybook.model.definition import DatasetVersion
 from daybook.model.types import RUN_PERIOD_COLUMN, STRING, ColumnType, DecimalType
-from daybook.resolve.location import Location
+from daybook.resolve.location import Location, Resolution
 from daybook.runs.snapshot import RunSnapshot, SourceSnapshot
 from daybook.runs.sources import slice_table
 from daybook.store.records import OutputCommit
@@ -152,39 +152,59 @@ class ScratchSlice:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadRows:
+    """Rows of a dataset as a run read them, by the version of the definition that the run knew."""
+
+    frame: SourceFrame
+    version: DatasetVersion
+
+
+@dataclass(frozen=True, slots=True)
 class SlicePart:
     """Rows of some slices from one place: as a run read them, or from scratch; `periods` are their slices.
 
     `renamed` are the slices that the rows belong to for their reader, by those that they were written for.
     """
 
-    rows: SourceFrame | ScratchSlice
+    rows: ReadRows | ScratchSlice
     periods: tuple[str, ...]
     renamed: Mapping[str, str]
 
 
-def chained_frame(
-    read: SourceFrame, parts: Sequence[SlicePart], version: DatasetVersion, location: Location, *, is_of_table: bool
-) -> SourceFrame:
-    """The parts as one source; `read` is what a run read there, and says how the source is filtered."""
-    divided = [_part_rows(part, version, location, is_of_table=is_of_table) for part in parts]
+@dataclass(frozen=True, slots=True)
+class ChainedRead:
+    """How the slices of a dataset are read: by which definition, from where, for which periods and which day."""
+
+    version: DatasetVersion
+    resolution: Resolution
+    periods: tuple[str, ...]
+    as_of: datetime.date
+    is_of_table: bool
+
+    @property
+    def location(self) -> Location:
+        (location,) = self.resolution.locations
+        return location
+
+
+def chained_frame(read: ChainedRead, parts: Sequence[SlicePart]) -> SourceFrame:
+    """The parts as one source; a declared column that a part does not have is NULL there."""
+    from pyspark.sql import functions as F
+
+    divided = [_part_rows(part, read) for part in parts]
     carried = frozenset[str]().union(*(names for _, names in divided))
     types = carried_types()
-    declared = [column.name for column in version.dataset.main_table.columns]
-    names = [*declared, *sorted(carried)]
-
-    def plain() -> "DataFrame":
-        from pyspark.sql import functions as F
-
-        aligned = []
-        for rows, own in divided:
-            lacking = {name: F.lit(None).cast(spark_type(types[name])) for name in sorted(carried - own)}
-            df = rows.withColumns(lacking) if lacking else rows
-            aligned.append(df.select(*(quote_identifier(name) for name in names)))
-        return reduce(lambda left, right: left.unionByName(right), aligned)
-
-    frame = replace(read, rows=SourceRows.of(plain()), carried=carried, known_periods=None, has_positions=False)
-    return with_content_ids(replace(frame, is_small=False), version)
+    names = [*(column.name for column in read.version.dataset.main_table.columns), *sorted(carried)]
+    aligned = []
+    for rows, own in divided:
+        lacking = {name: F.lit(None).cast(spark_type(types[name])) for name in sorted(carried - own)}
+        df = rows.withColumns(lacking) if lacking else rows
+        aligned.append(df.select(*(quote_identifier(name) for name in names)))
+    whole = reduce(lambda left, right: left.unionByName(right), aligned)
+    frame = SourceFrame(
+        SourceRows.of(whole), carried, read.periods, as_of=read.as_of, row_period=read.resolution.row_period
+    )
+    return with_content_ids(frame, read.version)
 
 
 def with_content_ids(frame: SourceFrame, version: DatasetVersion) -> SourceFrame:
@@ -200,16 +220,22 @@ def with_content_ids(frame: SourceFrame, version: DatasetVersion) -> SourceFrame
     return replace(frame, rows=SourceRows(identified, lambda: plain), has_positions=False)
 
 
-def _part_rows(
-    part: SlicePart, version: DatasetVersion, location: Location, *, is_of_table: bool
-) -> "tuple[DataFrame, frozenset[str]]":
+def _part_rows(part: SlicePart, read: ChainedRead) -> "tuple[DataFrame, frozenset[str]]":
     """The rows of a part with the declared columns and those that it carries, and the names of the latter."""
+    match part.rows:
+        case ReadRows():
+            return _read_rows(part.rows, part, read)
+        case ScratchSlice():
+            return _scratch_rows(part.rows, part, read)
+        case rows:
+            assert_never(rows)
+
+
+def _read_rows(rows: ReadRows, part: SlicePart, read: ChainedRead) -> "tuple[DataFrame, frozenset[str]]":
     from pyspark.sql import functions as F
 
-    if isinstance(part.rows, ScratchSlice):
-        return _scratch_rows(part.rows, part, version, location, is_of_table=is_of_table)
-    df, carried = part.rows.rows.plain, part.rows.carried
-    if is_of_table and RUN_PERIOD_COLUMN in carried:
+    df, carried = rows.frame.rows.plain, rows.frame.carried
+    if read.is_of_table and RUN_PERIOD_COLUMN in carried:
         df = df.where(F.col(RUN_PERIOD_COLUMN).isin(*part.periods))
         if any(before != after for before, after in part.renamed.items()):
             cases = " ".join(
@@ -217,23 +243,31 @@ def _part_rows(
                 for before, after in part.renamed.items()
             )
             df = df.withColumn(RUN_PERIOD_COLUMN, F.expr(f"CASE {RUN_PERIOD_COLUMN} {cases} END"))
-    return df, carried
+    types = {column.name: column.type for column in rows.version.dataset.main_table.columns}
+    columns = {name: quote_identifier(name) for name in sorted(carried)}
+    for column in read.version.dataset.main_table.columns:
+        binding = Binding(column.name, column.name, column.type)
+        columns[column.name] = (
+            _fitted(quote_identifier(column.name), types[column.name], binding, read.location)
+            if column.name in types
+            else f"CAST(NULL AS {spark_type(column.type)})"
+        )
+    return df.selectExpr(*aliased_sql(columns)), carried
 
 
-def _scratch_rows(
-    scratch: ScratchSlice, part: SlicePart, version: DatasetVersion, location: Location, *, is_of_table: bool
-) -> "tuple[DataFrame, frozenset[str]]":
+def _scratch_rows(scratch: ScratchSlice, part: SlicePart, read: ChainedRead) -> "tuple[DataFrame, frozenset[str]]":
+    location = read.location
     types = dict(scratch.types)
     stored: dict[str, str] = {name: quote_identifier(name) for name in types}
     (period,) = (part.renamed[period] for period in part.periods)
     own_period = location.period.identifier if location.period is not None else None
-    if is_of_table:
+    if read.is_of_table:
         types[RUN_PERIOD_COLUMN], stored[RUN_PERIOD_COLUMN] = STRING, quote_literal(period, STRING)
     elif own_period is not None and "_period" not in types:
         types["_period"], stored["_period"] = STRING, quote_literal(own_period, STRING)
     elif location.null_period is not None and "_period" in types:
         stored["_period"] = f"COALESCE({stored['_period']}, {quote_literal(location.null_period, STRING)})"
-    bindings: Bindings = bind_columns(types, version, location)
+    bindings: Bindings = bind_columns(types, read.version, location)
     raise_all(missing_column_errors(bindings, location.label) if bindings.missing else [])
     columns = {
         binding.name: _fitted(stored[binding.stored], types[binding.stored], binding, location)

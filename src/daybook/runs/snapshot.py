@@ -70,7 +70,7 @@ class Provenance:
 
 
 @dataclass(frozen=True, slots=True)
-class _Repository:
+class Repository:
     """`own` has what belongs to one working tree, `shared` what all working trees of a repository share."""
 
     tree: Path
@@ -88,7 +88,7 @@ def provenance(
 def read_git_state(workspace: Path) -> GitState | None:
     """The commit of the repository around a workspace, and whether everything below the workspace is committed."""
     try:
-        repository = _find_repository(workspace.resolve())
+        repository = find_repository(workspace.resolve())
         commit = _head_commit(repository) if repository is not None else None
         if repository is None or commit is None:
             return None
@@ -97,7 +97,8 @@ def read_git_state(workspace: Path) -> GitState | None:
         return None
 
 
-def _find_repository(workspace: Path) -> _Repository | None:
+def find_repository(workspace: Path) -> Repository | None:
+    """The repository around a workspace; None where there is none."""
     for folder in (workspace, *workspace.parents):
         git_folder = folder / ".git"
         if git_folder.is_file():
@@ -109,11 +110,11 @@ def _find_repository(workspace: Path) -> _Repository | None:
         if (git_folder / "HEAD").is_file():
             common = git_folder / "commondir"
             shared = (git_folder / _read_text(common).strip()).resolve() if common.is_file() else git_folder
-            return _Repository(folder, git_folder, shared)
+            return Repository(folder, git_folder, shared)
     return None
 
 
-def _head_commit(repository: _Repository) -> str | None:
+def _head_commit(repository: Repository) -> str | None:
     value = _read_text(repository.own / "HEAD").strip()
     for _ in range(_MOST_REFERENCES):
         if _COMMIT.fullmatch(value):
@@ -125,7 +126,7 @@ def _head_commit(repository: _Repository) -> str | None:
     return None
 
 
-def _read_reference(repository: _Repository, name: str) -> str:
+def _read_reference(repository: Repository, name: str) -> str:
     for folder in (repository.own, repository.shared):
         if (folder / name).is_file():
             return _read_text(folder / name).strip()
@@ -134,12 +135,12 @@ def _read_reference(repository: _Repository, name: str) -> str:
     return next((line.partition(" ")[0] for line in lines if line.endswith(f" {name}")), "")
 
 
-def _is_clean(repository: _Repository, commit: str, workspace: Path) -> bool:
+def _is_clean(repository: Repository, commit: str, workspace: Path) -> bool:
     git = shutil.which("git")
     if git is None:
         return False
     with tempfile.TemporaryDirectory(prefix="daybook-git-") as folder:
-        _write_git_folder(Path(folder), repository, commit)
+        write_git_folder(Path(folder), repository, commit)
         variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | {
             "GIT_DIR": folder,
             "GIT_WORK_TREE": str(repository.tree),
@@ -159,7 +160,7 @@ def _is_clean(repository: _Repository, commit: str, workspace: Path) -> bool:
     return answer.returncode == 0 and not answer.stdout
 
 
-def _write_git_folder(folder: Path, repository: _Repository, commit: str) -> None:
+def write_git_folder(folder: Path, repository: Repository, commit: str) -> None:
     """A git folder that has nothing of the repository but its commit and its ignored patterns."""
     for name in ("objects", "refs", "info"):
         (folder / name).mkdir()

@@ -486,6 +486,17 @@ RUN_CODES: dict[str, Code] = code_family(
         "or gets the last cent.",
         hint="add columns to the order of the window or of the allocation until no two rows are equal",
     ),
+    Code(
+        "RUN_094",
+        "No output that was computed again has the total {total}",
+        "--fail-over names a numeric column of an output: OUTPUT.COLUMN=AMOUNT.",
+    ),
+    Code(
+        "RUN_095",
+        "The definitions of {reference} cannot be read: {reason}",
+        "--against takes `active`, or the name of a commit in the git repository around the workspace.",
+        hint="fetch the whole history where a job checks out a single commit, for example with `fetch-depth: 0`",
+    ),
 )
 
 
