@@ -239,6 +239,9 @@ add_command(
     totals.totals,
     "daybook totals close@2026-01",
     "daybook totals 20260131-180000-4f1c2a --measure amount --json",
+)
+add_command(
+    app,
     "impact",
     impact.impact,
     "daybook impact",

@@ -57,11 +57,12 @@ def impact(
         result = find_impact(workspace, request, listener=listener)
     if markdown is not None:
         markdown.write_text(impact_markdown(result), encoding="utf-8")
-    exceeded = exceeded_limits(result, limits)
     if as_json:
         echo_json(result)
     else:
         show_impact(result)
+    exceeded = exceeded_limits(result, limits)
+    if not as_json:
         for limit, measure in exceeded:
             total = f"{measure.measure} of {measure.output} for {measure.period}"
             echo_note(f"{total} moves by {signed_text(measure.difference)}, more than {number_text(limit.amount)}")
@@ -87,7 +88,9 @@ def show_impact(result: "ImpactResult") -> None:
     titles = ("project", "period", "output", "total", "before", "after", "difference", "rows")
     echo("")
     show_table(titles, [_cells(measure) for measure in result.moved], right=range(4, 8))
-    for measure in result.moved:
+    if result.single_cause is not None:
+        echo_note(f"\nall of it by {result.single_cause}")
+    for measure in result.moved if result.single_cause is None else ():
         if measure.causes:
             echo(f"\n{measure.project} {measure.period}, {measure.measure} of {measure.output}\n")
             rows: list[tuple[Cell, ...]] = [

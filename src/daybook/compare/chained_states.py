@@ -4,7 +4,7 @@ A pair that no swapped cause concerns is read as A's run wrote it, one that all 
 run wrote it. Every other state is computed once, and states with the same rows are one.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -53,9 +53,8 @@ class ComputedRows:
 
 @dataclass(frozen=True, slots=True)
 class _Computed:
-    """The rows of a pair in one state; `identity` is the pass that gives them."""
+    """The name and the fingerprint of the rows of a pair in one state."""
 
-    identity: StatePass
     name: str
     fingerprint: str
 
@@ -75,6 +74,7 @@ class Chain:
     """Computes pairs of runs below a folder that the caller removes; `causes` are all that differ.
 
     With `is_b_written` B's runs wrote what they compute; else they are only planned, and computed like other states.
+    Where the pairs are known that others read, the rows of others are not compared with what their runs wrote.
     """
 
     def __init__(
@@ -85,13 +85,18 @@ class Chain:
         causes: Iterable[CauseName],
         *,
         is_b_written: bool = True,
+        read_pairs: Collection[RunPair] | None = None,
     ) -> None:
         self.environment = environment
         self.spark = spark
         self.causes = frozenset(causes)
         self.is_b_written = is_b_written
+        self._read_pairs = read_pairs
         self._folder = folder
         self._pairs: dict[int, _PairStates] = {}
+        # Outputs of the same two runs share what they have in common.
+        self._engines: dict[tuple[str, str], StateEngine] = {}
+        self._same_rows: dict[tuple[str, str], list[tuple[StatePass, dict[str, str], str]]] = {}
         self.scratch: dict[str, ScratchSlice] = {}
         self.rows: dict[str, ComputedRows] = {}
         self.computations = 0
@@ -107,9 +112,28 @@ class Chain:
     def states_of(self, pair: RunPair) -> _PairStates:
         if id(pair) not in self._pairs:
             plans = self.plans_of(pair)
-            folder = self._folder.below(f"pair-{len(self._pairs) + 1}")
-            self._pairs[id(pair)] = _PairStates(plans, StateEngine(self.spark, self.sources_of(plans), folder))
+            self._pairs[id(pair)] = _PairStates(plans, self._engine(plans))
         return self._pairs[id(pair)]
+
+    def _engine(self, plans: "ChainedPlans") -> StateEngine:
+        runs = plans.pair.a.run.id, plans.pair.b.run.id
+        if runs not in self._engines:
+            folder = self._folder.below(f"pair-{len(self._engines) + 1}")
+            self._engines[runs] = StateEngine(self.spark, self.sources_of(plans), folder)
+        return self._engines[runs]
+
+    def share(self, wanted: Sequence[tuple[RunPair, Swapped]]) -> None:
+        """Decide what outputs of the same two runs write down for each other; failures are raised when asked for.
+
+        What the pairs behind them give in these states is computed now.
+        """
+        passes: dict[Swapped, list[StatePass]] = {}
+        for pair, swapped in wanted:
+            with suppress(DaybookError):
+                state, cut = self.states_of(pair).plans.whole(swapped)
+                passes.setdefault(swapped, []).append(StatePass.of(state, cut))
+        for pair, _ in wanted[:1]:
+            self.states_of(pair).engine.shared.plan([*passes.values()])
 
     def state(self, pair: RunPair, swapped: Swapped) -> str:
         """The state of a pair: "a" or "b" for what a run wrote, else the name of a computation, made now if need be."""
@@ -197,9 +221,12 @@ class Chain:
     def _compute(self, pair: RunPair, states: _PairStates, relevant: Swapped, *, is_kept: bool = False) -> str:
         state, cut = states.plans.whole(relevant)
         identity = StatePass.of(state, cut)
-        known = next((computed for computed in states.computed if computed.identity == identity), None)
-        if known is not None:
-            return known.name
+        names = _written_names(pair, relevant)
+        runs = pair.a.run.id, pair.b.run.id
+        # An output may write the same rows as another one of its run.
+        for other, other_names, known in self._same_rows.setdefault(runs, []):
+            if other == identity and other_names == names:
+                return known
         types = {name: cut.output.columns[name] for name in _stored_columns(pair, state)}
         columns = tuple(OutputColumn(name, types[name]) for name in sorted(types))
         observer = FingerprintObserver(columns)
@@ -210,8 +237,9 @@ class Chain:
         if name is None:
             name = f"computed-{len(self.scratch) + 1}"
             self.rows[name] = ComputedRows(rows, relevant)
-            self.scratch[name] = _as_written(rows, types, _written_names(pair, relevant))
-        states.computed.append(_Computed(identity, name, observer.fingerprint))
+            self.scratch[name] = _as_written(rows, types, names)
+        states.computed.append(_Computed(name, observer.fingerprint))
+        self._same_rows[runs].append((identity, names, name))
         return name
 
     def _name_of(self, pair: RunPair, states: _PairStates, columns: tuple[OutputColumn, ...], found: str) -> str | None:
@@ -219,6 +247,8 @@ class Chain:
         known = next((computed.name for computed in states.computed if computed.fingerprint == found), None)
         if known is not None:
             return known
+        if self._read_pairs is not None and pair not in self._read_pairs:
+            return None
         sides: tuple[tuple[Side, ComparedOutput], ...] = (("a", pair.a), ("b", pair.b))
         for side, output in sides[: 2 if self.is_b_written else 1]:
             if (side, columns) not in states.written:

@@ -1,9 +1,10 @@
 """What changed definitions would do to the last closes: their runs are computed again, and nothing is written."""
 
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import groupby
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -26,6 +27,7 @@ from daybook.compare.hybrid import Swapped
 from daybook.compare.planned_runs import PlannedRuns
 from daybook.compare.result import CauseName, ComparedRows, Number, subtract
 from daybook.compare.run_pairs import PairFinder, RunPair, chain_differences
+from daybook.compare.shared_rows import StatePass
 from daybook.engine.failures import translate_failure
 from daybook.errors import DaybookError
 from daybook.expression import quote_identifier
@@ -77,8 +79,20 @@ class ImpactResult:
     runs: Hidden[int] = 0
 
     @property
+    def single_cause(self) -> str | None:
+        """The change that moves every total, if it is one."""
+        labels = {cause.label for measure in self.outputs for cause in measure.causes}
+        return labels.pop() if len(labels) == 1 else None
+
+    @property
     def moved(self) -> tuple[MeasureImpact, ...]:
-        return tuple(output for output in self.outputs if output.difference or output.rows_changed)
+        """Totals that move; of an output whose rows change and whose totals stay, the first one."""
+        moved: list[MeasureImpact] = []
+        for _, measures in groupby(self.outputs, key=lambda item: (item.project, item.period, item.output)):
+            of_output = tuple(measures)
+            changed = [measure for measure in of_output if measure.difference]
+            moved += changed or [measure for measure in of_output[:1] if measure.rows_changed]
+        return tuple(moved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,19 +116,36 @@ def compute_impact(environment: RunEnvironment, outputs: Sequence[OutputPair]) -
     with environment.spark(last.snapshot) as spark:
         try:
             folder = environment.staging(spark, staging)
-            chain = Chain(environment, spark, folder, differences.causes, is_b_written=False)
+            read_pairs = {
+                made.pair
+                for output in outputs
+                for pair in output.pair.upstream()
+                for slices in pair.made.values()
+                for made in slices
+                if made.pair is not None
+            }
+            chain = Chain(
+                environment, spark, folder, differences.causes, is_b_written=False, read_pairs=frozenset(read_pairs)
+            )
             walk = _ImpactWalk(environment, spark, chain, differences)
-            return tuple(measure for output in outputs for measure in walk.measures(output))
+            by_run = groupby(outputs, key=lambda output: output.pair.a.run.id)
+            return tuple(measure for _, of_run in by_run for measure in walk.measures_of_run(tuple(of_run)))
         finally:
             remove_folder(staging, environment.storage)
 
 
-def find_output_pairs(planned: PlannedRuns, run_id: str) -> Iterator[OutputPair]:
-    """The outputs that a run has before and after; definitions are read only here."""
-    before, after = planned.load(run_id), planned.planned(run_id)
-    if after is None:
-        return
-    finder = PairFinder(planned.load, planned.made_sources, before, after)
+def find_output_pairs(planned: PlannedRuns, run_ids: Iterable[str]) -> Iterator[OutputPair]:
+    """The outputs that runs have before and after; definitions are read only here."""
+    finder: PairFinder | None = None
+    for run_id in run_ids:
+        before, after = planned.load(run_id), planned.planned(run_id)
+        if after is not None:
+            # A run and its plan are for one period, so that one finder serves runs of all periods.
+            finder = finder or PairFinder(planned.load, planned.made_sources, before, after)
+            yield from _output_pairs(finder, before, after)
+
+
+def _output_pairs(finder: PairFinder, before: RecordedRun, after: RecordedRun) -> Iterator[OutputPair]:
     for pair in align_operations(before.snapshot.project, after.snapshot.project):
         if not isinstance(pair.a, OutputOperation) or not isinstance(pair.b, OutputOperation):
             continue
@@ -130,6 +161,16 @@ def _compared(run: RecordedRun, seq: int) -> ComparedOutput:
     return ComparedOutput(run, run.prepared.output(seq).step)
 
 
+@dataclass(frozen=True, slots=True)
+class _ComparedTotals:
+    """The totals of columns before and after, and how many rows were added, removed or changed."""
+
+    summed: tuple[ComparedColumn, ...]
+    before: Mapping[str, Number]
+    after: Mapping[str, Number]
+    rows_changed: int
+
+
 class _ImpactWalk:
     """Computes outputs with the changes, and with one change after the other where there are several."""
 
@@ -140,20 +181,32 @@ class _ImpactWalk:
         self._spark = spark
         self._chain = chain
         self._differences = differences
+        # What is kept for an output, and what was compared, by identity: outputs live as long as the walk.
+        self._kept: dict[int, DataFrame | None] = {}
+        self._frames: dict[tuple[str, int], DataFrame] = {}
+        self._results: dict[tuple[object, ...], _ComparedTotals] = {}
 
-    def measures(self, output: OutputPair) -> Iterator[MeasureImpact]:
+    def measures_of_run(self, outputs: Sequence[OutputPair]) -> Iterator[MeasureImpact]:
+        """The totals of all outputs of a run, which is computed as a whole."""
+        self._environment.listener.stage(outputs[0].pair.label)
+        changed = [output.pair for output in outputs if output.pair.relevant]
+        unread = [
+            output.pair for output in outputs if output.pair.relevant and self._kept_rows(output, outputs) is None
+        ]
+        self._chain.share([*((pair, pair.relevant) for pair in changed), *((pair, frozenset()) for pair in unread)])
+        for output in outputs:
+            yield from self._measures(output, outputs)
+
+    def _measures(self, output: OutputPair, others: Sequence[OutputPair]) -> Iterator[MeasureImpact]:
         """A total for every column that can be added up."""
         pair = output.pair
         order = [cause for cause in self._differences.causes if cause in pair.relevant]
-        self._environment.listener.stage(pair.label)
         steps = tuple(self._steps(pair, order))
-        key = choose_key(pair.a, pair.b, output.rows, ())
-        keys, values, _ = compared_columns(pair.a, pair.b, key, output.rows)
-        summed = [column for column in values if column.has_total]
-        totals = [self._totals(output, name, summed) for name in ("a", *(name for _, name in steps))]
-        changed = self._rows_changed(output, steps[-1][1] if steps else "a", keys, values)
+        compared = self._compared(output, others, steps[-1][1] if steps else "a")
+        between = [self._totals(self._rows(output, others, name), compared.summed) for _, name in steps[:-1]]
+        totals = [compared.before, *between, compared.after] if steps else [compared.before]
         run = pair.a.run.record
-        for column in summed:
+        for column in compared.summed:
             moved = [state[column.name] for state in totals]
             causes = [
                 ImpactCause(_project(group), " + ".join(name.name for name in group), share, _label(group))
@@ -167,7 +220,7 @@ class _ImpactWalk:
                 column.name,
                 moved[0],
                 moved[-1],
-                changed,
+                compared.rows_changed,
                 tuple(causes),
                 output.names,
             )
@@ -191,8 +244,8 @@ class _ImpactWalk:
             remaining = [cause for cause in remaining if cause not in group]
             yield tuple(group), name
 
-    def _totals(self, output: OutputPair, name: str, columns: Sequence[ComparedColumn]) -> dict[str, Number]:
-        df = self._rows(output, name)
+    def _totals(self, df: DataFrame, columns: Sequence[ComparedColumn]) -> dict[str, Number]:
+        """The sums of columns; a state in which a column is not there yet has no total of it."""
         present = [column for column in columns if column.name in df.columns]
         sums = []
         for number, column in enumerate(present):
@@ -200,32 +253,82 @@ class _ImpactWalk:
             value = value.cast(SUMMED_INTEGER) if column.type == INTEGER else value
             sums.append(F.coalesce(F.sum(value), F.lit(0)).alias(f"v{number}"))
         row = df.agg(*sums).toArrow().to_pylist()[0] if sums else {}
-        # A state in which a column is not there yet has no total of it.
         totals = {column.name: row[f"v{number}"] for number, column in enumerate(present)}
         return {column.name: totals.get(column.name, Decimal(0)) for column in columns}
 
-    def _rows(self, output: OutputPair, name: str) -> DataFrame:
+    def _rows(self, output: OutputPair, others: Sequence[OutputPair], name: str) -> DataFrame:
         """The compared rows of an output in a state."""
         pair = output.pair
         if name == "a":
-            written = written_slice(self._environment, self._spark, pair.a)
-            if written is not None and (len(pair.a.makers) == 1 or SEQ_COLUMN in pair.a.step.columns):
-                return written if len(pair.a.makers) == 1 else written.where(F.col(SEQ_COLUMN) == output.rows.seq_a)
+            if (written := self._kept_rows(output, others)) is not None:
+                return written
             name = self._chain.computed_again(pair)
-        computed = self._chain.rows[name]
-        seq = self._chain.plans_of(pair, output.rows).plan(computed.swapped).rows
-        return computed.df.where(F.col(SEQ_COLUMN) == seq)
+        key = (name, id(output))
+        if key not in self._frames:
+            computed = self._chain.rows[name]
+            seq = self._chain.plans_of(pair, output.rows).plan(computed.swapped).rows
+            self._frames[key] = computed.df.where(F.col(SEQ_COLUMN) == seq)
+        return self._frames[key]
 
-    def _rows_changed(
-        self, output: OutputPair, name: str, keys: Sequence[ComparedColumn], values: Sequence[ComparedColumn]
-    ) -> int:
+    def _kept_rows(self, output: OutputPair, others: Sequence[OutputPair]) -> DataFrame | None:
+        """The compared rows as the run wrote them, here or to another output with the same rows."""
+        if (written := self._written(output)) is not None:
+            return written
+        own = self._identity(output)
+        return next(
+            (
+                self._written(other)
+                for other in others
+                if self._written(other) is not None
+                and other.rows.seq_a == output.rows.seq_a
+                and self._identity(other) == own
+            ),
+            None,
+        )
+
+    def _identity(self, output: OutputPair) -> StatePass:
+        """What the run computed for an output."""
+        return StatePass.of(*self._chain.states_of(output.pair).plans.whole(frozenset()))
+
+    def _written(self, output: OutputPair) -> DataFrame | None:
+        """The compared rows as the run wrote them; None where they are not kept, or not apart from others."""
+        a = output.pair.a
+        if id(output) not in self._kept:
+            written = written_slice(self._environment, self._spark, a)
+            if written is not None and len(a.makers) > 1:
+                has_seq = SEQ_COLUMN in a.step.columns
+                written = written.where(F.col(SEQ_COLUMN) == output.rows.seq_a) if has_seq else None
+            self._kept[id(output)] = written
+        return self._kept[id(output)]
+
+    def _compared(self, output: OutputPair, others: Sequence[OutputPair], name: str) -> _ComparedTotals:
+        """The rows before and after in one query; outputs with the same rows are compared once."""
+        pair = output.pair
+        key = choose_key(pair.a, pair.b, output.rows, ())
+        keys, values, _ = compared_columns(pair.a, pair.b, key, output.rows)
+        summed = tuple(column for column in values if column.has_total)
+        before = self._rows(output, others, "a")
+        known = (id(before), name, tuple(keys), tuple(values))
+        if known not in self._results:
+            if name == "a":
+                totals = self._totals(before, summed)
+                self._results[known] = _ComparedTotals(summed, totals, totals, 0)
+            else:
+                self._results[known] = self._compare(pair, before, self._rows(output, others, name), keys, values)
+        return self._results[known]
+
+    def _compare(
+        self,
+        pair: RunPair,
+        before: DataFrame,
+        after: DataFrame,
+        keys: Sequence[ComparedColumn],
+        values: Sequence[ComparedColumn],
+    ) -> _ComparedTotals:
         """How many rows were added, removed or changed; without a key all of their columns are one."""
-        if name == "a":
-            return 0
-        before, after = self._rows(output, "a"), self._rows(output, name)
-        if any(column.name in SYSTEM_COLUMNS and column.name not in before.columns for column in keys) or any(
-            column.name not in after.columns for column in keys
-        ):
+        summed = tuple(column for column in values if column.has_total)
+        has_key = all(column.name in before.columns and column.name in after.columns for column in keys)
+        if not has_key:
             keys, values = [*values, *(column for column in keys if column.name not in SYSTEM_COLUMNS)], ()
         names = [column.name for column in (*keys, *values)]
         left, right = (
@@ -234,12 +337,21 @@ class _ImpactWalk:
                 {column.name: column.type for column in (*keys, *values)},
                 True,
                 lambda: None,
-                lambda failure: translate_failure(output.pair.b.plan, failure),
+                lambda failure: translate_failure(pair.b.plan, failure),
             )
             for df in (before, after)
         )
-        counts = compare_rows(left, right, keys, values, limit=1).counts
-        return counts.added + counts.removed + counts.changed
+        compared = compare_rows(left, right, keys, values, limit=1)
+        counts = compared.counts
+        changed = counts.added + counts.removed + counts.changed
+        if not has_key:
+            return _ComparedTotals(summed, self._totals(before, summed), self._totals(after, summed), changed)
+        return _ComparedTotals(
+            summed,
+            {total.column: total.before for total in compared.totals},
+            {total.column: total.after for total in compared.totals},
+            changed,
+        )
 
 
 def _project(group: Iterable[CauseName]) -> str | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from daybook.errors import DaybookError
+from daybook.model.serialization import encode_definition
 from daybook.runs.listener import RunListener
 from daybook.workspace.open_workspace import OpenedWorkspace
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from daybook.compare.bridge import BridgeRequest
     from daybook.compare.diff import DiffRequest
+    from daybook.workspace.impact import ImpactRequest
 
 QuestionState = Literal["waiting", "running", "done", "failed"]
 Answering = Callable[[OpenedWorkspace, RunListener], Any]
@@ -79,6 +81,16 @@ class _Stages(RunListener):
 
     def stage(self, text: str) -> None:
         self._question.stage = text
+
+
+def _present_state(workspace: OpenedWorkspace) -> Hashable:
+    """The definitions of the files, the active versions and the last run: what an answer about all of them is for."""
+    definitions = workspace.read_definitions().all()
+    digests = sorted(encode_definition(item.kind, item.model).text_digest for item in definitions)
+    with workspace.open_store_or_empty() as store, store.read() as transaction:
+        runs = [run.id for run in transaction.runs.page(limit=1).runs]
+        active = sorted((state.project_id, state.active_version) for state in transaction.projects.all())
+    return (*digests, *runs, *active)
 
 
 class Questions:
@@ -154,6 +166,17 @@ class Questions:
             ("bridge", request),
             f"Why {request.measure} moved from {request.a} to {request.b}",
             lambda workspace, listener: bridge_runs(workspace, request, listener=listener),
+            reader=reader,
+        )
+
+    def impact(self, request: "ImpactRequest", *, reader: Hashable = None) -> Question:
+        """What the files as they are now would do to the last closes."""
+        from daybook.workspace.impact import find_impact
+
+        return self.ask(
+            ("impact", request, _present_state(self._workspace)),
+            "What changed definitions would do",
+            lambda workspace, listener: find_impact(workspace, request, listener=listener),
             reader=reader,
         )
 

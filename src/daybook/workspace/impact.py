@@ -89,7 +89,7 @@ def find_impact(
                 environment, ChangedDefinitions(changed, datasets, now, hosts), frozenset(node for node, _ in runs)
             )
             run_ids = [run_id for _, run_id in runs if planned.planned(run_id) is not None]
-            pairs = [pair for run_id in run_ids for pair in find_output_pairs(planned, run_id)]
+            pairs = tuple(find_output_pairs(planned, run_ids))
         measures = compute_impact(environment, pairs)
     return ImpactResult(request.against, measures, changed=(*sorted(changed), *sorted(datasets)), runs=len(run_ids))
 
@@ -232,7 +232,9 @@ def impact_markdown(result: ImpactResult) -> str:
         cells = [*map(_escaped, (measure.project, measure.period, measure.output, measure.measure))]
         cells += [*map(format_number, numbers), f"**{_signed(measure.difference)}**", f"{measure.rows_changed:,}"]
         lines.append(f"| {' | '.join(cells)} |")
-    for measure in result.moved:
+    if result.single_cause is not None:
+        lines += ["", f"All of it by **{_escaped(result.single_cause)}**."]
+    for measure in result.moved if result.single_cause is None else ():
         if measure.causes:
             title = f"{measure.project} {measure.period}: {measure.measure} of {measure.output}"
             lines += ["", f"<details><summary>{_escaped(title)}</summary>", "", "| change | share |", "|---|--:|"]

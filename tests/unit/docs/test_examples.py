@@ -2,11 +2,13 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.workspaces import Folder, assign, no_session, to_table
 
@@ -112,3 +114,16 @@ def test_the_examples_are_right_python_and_call_commands_that_exist(name: str) -
         )
         for option in ("--period", "--json"):
             assert option in done.stdout
+
+
+@pytest.mark.parametrize("name", ["github-impact.yml", "gitlab-impact.yml"])
+def test_the_jobs_for_pull_requests_call_impact_with_options_that_exist(name: str) -> None:
+    text = (EXAMPLES / name).read_text()
+    assert yaml.safe_load(text)
+    assert "daybook impact" in text
+    done = subprocess.run(
+        [sys.executable, "-m", "daybook", "impact", "--help"], capture_output=True, text=True, check=True
+    )
+    for option in set(re.findall(r"--(?:against|markdown|fail-over)", text)):
+        assert option in done.stdout
+    assert set(re.findall(r"--(?:against|markdown|fail-over)", text)) == {"--against", "--markdown", "--fail-over"}

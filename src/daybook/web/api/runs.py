@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 from starlette.responses import Response, StreamingResponse
 
+from daybook.compare.impact import ImpactResult
 from daybook.compare.result import BridgeResult, DiffResult
 from daybook.errors import DaybookError
 from daybook.store.records import RunStatus
@@ -232,5 +233,24 @@ async def bridge(
     bridge_request = BridgeRequest(a, b, measure, output, rows, tuple(by or ()), tuple(order or ()), through)
     answer = await wait_for_answer(
         request, served.questions, served.questions.bridge(bridge_request, reader=reader_of(request))
+    )
+    return answered(answer)
+
+
+@router.get("/impact", tags=["compare"])
+@answers(ImpactResult)
+async def impact(
+    request: Request,
+    served: ServedHere,
+    project: Annotated[list[str] | None, Query(description="Only the changes of these projects.")] = None,
+    against: Annotated[str, Query(description="`active`, or a commit.", max_length=300)] = "active",
+    period: Annotated[str | None, Query(description="A period or A..B; by default the last closes.")] = None,
+) -> Response:
+    """What changed definitions would do to the last closes: totals before and after, and what each change moves."""
+    from daybook.workspace.impact import ImpactRequest
+
+    impact_request = ImpactRequest(tuple(project or ()), against, period)
+    answer = await wait_for_answer(
+        request, served.questions, served.questions.impact(impact_request, reader=reader_of(request))
     )
     return answered(answer)

@@ -26,6 +26,7 @@ from daybook.workspace.totals import run_totals
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from daybook.compare.impact import ImpactResult
     from daybook.graph.build import BuildPlan, BuildResult
     from daybook.model.types import Value
     from daybook.proof.verification import Verification
@@ -340,6 +341,16 @@ class Workspace:
 
         request = BridgeRequest(a, b, measure, output, rows, tuple(by or ()), tuple(order or ()), through)
         return Bridge(self, bridge_runs(self._opened, request))
+
+    @checked
+    def impact(self, *projects: str, against: str = "active", period: str | None = None) -> "ImpactResult":
+        """Say what changed definitions would do to the last closes; nothing is written and nothing applied.
+
+        `against` is "active", or a commit to compare the files with; without a period each project's last close counts.
+        """
+        from daybook.workspace.impact import ImpactRequest, find_impact
+
+        return find_impact(self._opened, ImpactRequest(projects, against, period))
 
     runs = forwarded("runs", history.list_runs)
     show_run = forwarded("show_run", history.show_run)
