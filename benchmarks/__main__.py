@@ -40,6 +40,7 @@ BENCHMARKS: tuple[tuple[str, Words, Words, Words], ...] = (
     ("page_readers", (), (), ("--readers", "3", "--rounds", "1")),
     ("page_start", (), ("9",), ("1",)),
     ("store", ("1000", "10000"), (), ("50", "100")),
+    ("measures", ("--rows", "1000000"), (), ("--rows", "10000", "--rounds", "1")),
     ("write_delta", ("--rows", "1000000"), (), ("--rows", "10000", "--rounds", "1")),
     ("write_postgres", (), (), ()),
     ("workbooks", ("--rows", "50000"), (), ("--rows", "1000")),
