@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from daybook.demo.data_files import DemoWorkspace
     from daybook.demo.month_close import DemoQuarter, DemoResult, HeadlineLine, SealedMonth
     from daybook.runs.result import RunResult
+    from daybook.workspace.totals import TotalsOfRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +129,15 @@ def show_sealed_month(sealed: "SealedMonth") -> None:
     show_verification(sealed.verification, is_quiet=False)
 
 
+def show_accounted(totals: "TotalsOfRun") -> None:
+    """What came in, what the operations did to it, and what was written, measure by measure."""
+    from daybook.workspace.totals import balance_sentences
+
+    echo("\nEvery euro is accounted for\n")
+    for sentence in balance_sentences(totals):
+        echo(f"  {sentence}")
+
+
 def show_files(results: "Iterable[RunResult]") -> None:
     outputs = [output for result in results for output in result.outputs]
     width = max(len(shorten_path(output.place)) for output in outputs)
@@ -151,6 +161,7 @@ def show_next_steps(folder: Path, results: "Sequence[RunResult]") -> None:
         ("daybook diff close@2026-01 close@2026-02", "what changed; or `bridge`: why"),
         (f"daybook replay {run_id} --verify", "compute again and compare"),
         ("daybook test", "the tests of the close"),
+        ("daybook totals close@2026-01", "where every euro went"),
         ("daybook status", "what is up to date, and why not"),
         ("daybook build -p 2026-01..2026-03", "bring the quarter up to date"),
         ("daybook serve", "all of it in a browser"),
@@ -237,6 +248,8 @@ def demo(
             show_sealed_month(sealed)
         if not called.is_quiet:
             show_files(done.runs)
+            if done.totals is not None:
+                show_accounted(done.totals)
             show_next_steps(folder, done.runs)
     if not quarter.build.is_ok:
         raise typer.Exit(CANCELLED if quarter.build.is_cancelled else FAILED)

@@ -175,7 +175,10 @@ def write_data(folder: Path, journals: int = JOURNALS_A_MONTH) -> int:
     published = list(generate_rates(chances.of(200)))
     (folder / "ledger").mkdir(parents=True)
     for month, lines in ledger.items():
-        pq.write_table(ledger_table(month, lines), folder / "ledger" / f"{_period_identifier(month)}.parquet")
+        export = folder / "ledger" / f"{_period_identifier(month)}.parquet"
+        pq.write_table(ledger_table(month, lines), export)
+        control = [(len(lines), _cents_text(int(lines.cents.sum())))]
+        _write_csv(export.with_suffix(".control.csv"), ("rows", "total_amount"), control)
     _write_csv(
         folder / "accounts.csv",
         ("account_code", "account_name", "account_type"),

@@ -31,6 +31,7 @@ from daybook.workspace.history import lock_period, reopen_period
 from daybook.workspace.lifecycle import activate_project
 from daybook.workspace.numbers import bridge_runs
 from daybook.workspace.open_workspace import OpenedWorkspace
+from daybook.workspace.totals import TotalsOfRun, totals_if_any
 
 CLOSE_PROJECTS = ("close", "management-summary", "balances")
 
@@ -47,7 +48,9 @@ def close_month(workspace: OpenedWorkspace, period: str, *, listener: RunListene
     last = runs[-1].period
     headline = read_headline(workspace.root, last)
     correction = explain_correction(workspace, last, listener=listener)
-    return DemoResult(workspace.root, tuple(runs), last, headline, correction)
+    close_run = next(run for run in reversed(runs) if run.project_id == CLOSE_PROJECTS[0])
+    totals = totals_if_any(workspace, close_run.run_id)
+    return DemoResult(workspace.root, tuple(runs), last, headline, correction, totals)
 
 
 # The output of the close that is compared: its operation writes to the warehouse.
@@ -166,6 +169,7 @@ class DemoResult:
     period: str
     headline: tuple[HeadlineLine, ...]
     correction: BridgeResult | None = None
+    totals: TotalsOfRun | None = None
 
 
 def demo_as_json(done: DemoResult, quarter: DemoQuarter) -> dict[str, Any]:

@@ -229,6 +229,15 @@ class Freshness:
                     yield from changes
         if landed:
             yield from self._landed_changes(reading, landed)
+        yield from self._control_changes(reading)
+
+    def _control_changes(self, reading: "_Reading") -> Iterator[Reason]:
+        """Control files are pinned beside the data that they speak of."""
+        uris = {location.uri for location in reading.resolution.locations}
+        for pin in reading.pins:
+            if isinstance(pin, FilesPin) and pin.uri not in uris and self._list_files(pin.uri, pin.uri) != pin.files:
+                name = Path(pin.uri).name
+                yield reading.reason(f"the control file {name} changed since the run", f"{name} changed")
 
     def _version_changes(self, reading: "_Reading", location: Location) -> Iterator[Reason]:
         """Of a table in a catalog, which may be out of reach, or known to a session alone."""

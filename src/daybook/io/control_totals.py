@@ -26,6 +26,7 @@ from daybook.io.pins import FilesPin, LandedPin, TablePin
 from daybook.io.read_source import ReadSource
 from daybook.io.registry import format_named
 from daybook.io.staged_sums import sum_of
+from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.model.calendar import Period
 from daybook.model.definition import DatasetVersion
 from daybook.model.measures import ControlTotals, is_numeric
@@ -87,11 +88,11 @@ class _Reader:
         figures = StoredFigures.of(columns)
         if location.format == "delta":
             pin = self._pin(location, TablePin)
-            table = find_delta(location, self.version, None, pin)
+            table = find_delta(location, self.version, None, pin, self.source.storage)
             stored = {binding.name: binding.stored for binding in table.bindings.declared}
             self._add_files(figures, table.files, stored)
         elif location.format == "parquet":
-            folder = find_parquet(location, self.version, None, None)
+            folder = find_parquet(location, self.version, None, None, self.source.storage)
             stored = {binding.name: binding.stored for binding in folder.bindings}
             self._add_files(figures, folder.files, stored)
         elif not format_named(location.format).is_landed:
@@ -99,7 +100,7 @@ class _Reader:
         elif len(self._landed_locations()) == 1:
             self._add_landing(figures)
         elif location.uri is not None:
-            for file in find_text_files(location, None):
+            for file in find_text_files(location, None, self.source.storage):
                 for batch in format_named(location.format).file_rows(file, self.version).batches():
                     figures.add(batch.rows, {column: pa.chunked_array([batch.columns[column]]) for column in columns})
         else:
@@ -124,7 +125,7 @@ class _Reader:
         types = {column.name: arrow_type(column.type) for column in self.version.dataset.main_table.columns}
         wanted = {column: stored[column] for column in figures.totals}
         for file in files:
-            for part in _column_batches(file, wanted, types):
+            for part in _column_batches(file, wanted, types, self.source.storage):
                 figures.add(part.rows, part.columns)
 
     def _add_by_spark(self, figures: StoredFigures, location: Location, control: str) -> None:
@@ -147,9 +148,11 @@ class _Part:
     columns: Mapping[str, pa.ChunkedArray]
 
 
-def _column_batches(file: DataFile, stored: Mapping[str, str], types: Mapping[str, pa.DataType]) -> Iterator[_Part]:
+def _column_batches(
+    file: DataFile, stored: Mapping[str, str], types: Mapping[str, pa.DataType], storage: Storage
+) -> Iterator[_Part]:
     """Some columns of a file by the name they get; `stored` has the names they have there."""
-    place = arrow_path(file.path)
+    place = arrow_path(file.path, storage)
     with place.system.open_input_file(place.path) as stream:
         parquet = pq.ParquetFile(stream)
         present = {column: name for column, name in stored.items() if name in parquet.schema_arrow.names}
@@ -195,7 +198,7 @@ def check_control(
     pins: dict[str, FilesPin] = {}
     for location in resolution.locations:
         try:
-            said, pin = _control_of(control, version, location, location.period or period, root)
+            said, pin = _control_of(control, version, location, location.period or period, root, source.storage)
         except DaybookError as error:
             errors.append(error)
             continue
@@ -211,37 +214,27 @@ def check_control(
     return ControlledSource(rows, control_rows if has_rows else None, control_totals, tuple(pins.values()))
 
 
-def control_places(
-    control: ControlTotals, version: DatasetVersion, locations: Iterable[Location], period: Period, root: Path
-) -> tuple[str, ...]:
-    """The control files of locations."""
-    if control.path is None:
-        return ()
-    places = (_control_place(control.path, version, location.period or period, root) for location in locations)
-    return tuple(dict.fromkeys(places))
-
-
 def _control_place(path: str, version: DatasetVersion, period: Period, root: Path) -> str:
     rendered = render_template(path, period, version.dataset.main_table.name)
     return inline_location(rendered, "csv", {}, root).file_uri
 
 
 def _control_of(
-    control: ControlTotals, version: DatasetVersion, location: Location, period: Period, root: Path
+    control: ControlTotals, version: DatasetVersion, location: Location, period: Period, root: Path, storage: Storage
 ) -> tuple[ControlFigures, FilesPin | None]:
     if control.path is None:
         return ControlFigures(f"the dataset {version.dataset.id}", control.rows, control.totals), None
     place = _control_place(control.path, version, period, root)
-    files = list_files(place)
+    files = list_files(place, storage=storage)
     if len(files) != 1 or files[0].path.rstrip("/") != place.rstrip("/"):
         raise DaybookError("TOTALS_011", location=location.label, control=place)
     numeric = {column.name for column in version.dataset.main_table.columns if is_numeric(column.type)}
-    return read_control_file(place, numeric), FilesPin(place, files)
+    return read_control_file(place, numeric, storage), FilesPin(place, files)
 
 
-def read_control_file(place: str, numeric: Iterable[str]) -> ControlFigures:
+def read_control_file(place: str, numeric: Iterable[str], storage: Storage = PROVIDER_STORAGE) -> ControlFigures:
     """A CSV file with one row; TOTALS_012 for anything else."""
-    at = arrow_path(place)
+    at = arrow_path(place, storage)
     with at.system.open_input_stream(at.path) as stream:
         content = stream.read()
     try:

@@ -159,7 +159,7 @@ class _Drawing:
         else:
             yield _ribbon((x - _BEND, y), (x, edge - size), size, kind)
             at, sign = x - _BEND, "+"
-        size_text = format_number(change.amount).lstrip("-")
+        size_text = format_number(-change.amount if change.amount < 0 else change.amount)
         text = f"{sign}{size_text}"
         yield label(text, at, y + size + _LINE, class_=f"value {kind}")
         if change.is_deleted:

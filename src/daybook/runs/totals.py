@@ -276,7 +276,7 @@ def describe_sources(
     if not plan.measures and not any(controlled.values()):
         return {}
     described = [_described_source(load, snapshot, sources[load.key], controlled.get(load.key)) for load in plan.loads]
-    return {MEASURES: {column: str(plan.types[column]) for column in plan.measures}, SOURCES: described}
+    return {MEASURES: [[column, str(plan.types[column])] for column in plan.measures], SOURCES: described}
 
 
 def _described_source(
@@ -350,7 +350,7 @@ def read_totals(
     load = next((operation for operation in recorded if operation.type == "load"), None)
     if load is None or MEASURES not in load.details:
         return None
-    types = {column: parse_type(text) for column, text in load.details[MEASURES].items()}
+    types = {column: parse_type(text) for column, text in load.details[MEASURES]}
     sources = tuple(_source_totals(source) for source in load.details[SOURCES])
     return RunTotals(
         run_id,

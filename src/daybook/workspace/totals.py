@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from daybook.errors import DaybookError
 from daybook.model.json_fields import Hidden, Merged
 from daybook.pictures.flow import FlowChange, FlowOutput, Stream, draw_flow
+from daybook.pictures.texts import format_number
 from daybook.runs.totals import MadeBy, MeasureTotals, OperationTotals, RunTotals, SourceTotals, recorded_totals
 from daybook.store.records import OperationResult, RunRecord
 from daybook.store.store import Transaction
@@ -137,6 +138,40 @@ def makers_of(measure: MeasureTotals) -> tuple[int, ...]:
     ]
     amounts = {one.made_by for one in figures if Decimal(one.total)}
     return tuple(sorted(amounts)) or (0,)
+
+
+def balance_sentences(found: TotalsOfRun) -> Iterator[str]:
+    """Each measure as one equation: of the rows of which most was written, else of those that had most of it."""
+    source = next((source for source in found.sources if source.seq == 0), None)
+    for measure in found.measures:
+        maker, flow = _largest_stream(found, measure)
+        names = {operation.seq: operation.name for operation in measure.operations}
+        begin = "loaded" if maker == 0 else f"made by {maker} {names.get(maker, '')}".rstrip()
+        if maker == 0 and source is not None and source.control and measure.column in source.control.totals:
+            begin = "loaded, as the control file says,"
+        text = f"{measure.column}: {format_number(flow.start)} {begin}"
+        for is_deleted, what in ((False, "changed"), (True, "deleted")):
+            amount = sum((Decimal(one.amount) for one in flow.changes if one.is_deleted is is_deleted), Decimal(0))
+            if amount:
+                sign = "-" if is_deleted is (amount > 0) else "+"
+                text += f" {sign} {format_number(abs(amount))} {what}"
+        if flow.outputs:
+            last = flow.outputs[-1]
+            parts = [f"{format_number(last.written)} written"] if last.written or not last.left_out else []
+            parts += [f"{format_number(last.left_out)} left out"] if last.left_out else []
+            text += f" = {' + '.join(parts)}"
+        yield text
+
+
+def _largest_stream(found: TotalsOfRun, measure: MeasureTotals) -> tuple[int, Stream]:
+    columns = {operation.seq: number for number, operation in enumerate(measure.operations, start=1)}
+    streams = [(maker, _stream(found, measure, maker, columns)) for maker in makers_of(measure)]
+
+    def size(stream: tuple[int, Stream]) -> tuple[float, float]:
+        written = (abs(float(output.written)) for output in stream[1].outputs)
+        return max(written, default=0.0), stream[1].largest
+
+    return max(streams, key=size)
 
 
 def draw_totals(found: TotalsOfRun, measure: MeasureTotals, *, name: str = "flow") -> str:

@@ -89,7 +89,7 @@ def as_recorded(
     plan: Plan, sums: Mapping[MeasureSum, Amount], counts: Sequence[OperationCount]
 ) -> Sequence[MeasureTotals]:
     """What the store gives back of these sums."""
-    types = {column: str(plan.types[column]) for column in plan.measures}
+    types = [[column, str(plan.types[column])] for column in plan.measures]
     load = OperationResult(0, "load", "load", details={MEASURES: types, SOURCES: [], **recorded_sums(sums, 0)})
     kinds = {operation.seq: (operation.id, operation.type) for operation in plan.project.operations}
     others = [

@@ -75,7 +75,7 @@ def test_a_later_look_begins_where_the_earlier_one_ended() -> None:
 
 
 def recorded(figures: Figures) -> list[OperationResult]:
-    types = {MEASURES: {"amount": "decimal(18,2)"}, SOURCES: []}
+    types = {MEASURES: [["amount", "decimal(18,2)"]], SOURCES: []}
     kinds: tuple[RecordedType, ...] = ("load", "update", "delete", "aggregate", "output")
     return [
         OperationResult(
