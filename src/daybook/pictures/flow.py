@@ -111,8 +111,11 @@ class _Drawing:
 
     @property
     def height(self) -> float:
-        own = self.layout.height(self.stream.largest) + _BELOW
-        return max(own, sum(map(self._slot, self.stream.outputs)))
+        height = self.layout.height
+        changes = [height(change.after) + height(change.amount) + _BELOW for change in self.stream.changes]
+        left_out = [height(one.live) + height(one.left_out) + _DROP / 2 for one in self.stream.outputs if one.left_out]
+        slots = sum(map(self._slot, self.stream.outputs))
+        return max(height(self.stream.largest), 2 * _LINE, slots, *changes, *left_out)
 
     def _slot(self, output: FlowOutput) -> float:
         return max(self.layout.height(output.written), 2 * _LINE) + (_LINE if output.left_out else 0) + 10

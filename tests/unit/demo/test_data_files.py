@@ -36,7 +36,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 def test_there_is_a_file_for_every_month(data: Path) -> None:
     months = [f"2026-{month:02d}.parquet" for month in range(1, 13)]
-    assert sorted(path.name for path in (data / "ledger").iterdir()) == months
+    assert sorted(path.name for path in (data / "ledger").glob("*.parquet")) == months
 
 
 def test_the_full_ledger_has_a_few_hundred_thousand_lines(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_the_full_ledger_has_a_few_hundred_thousand_lines(tmp_path: Path) -> Non
 
 
 def test_every_journal_balances_in_one_currency(data: Path) -> None:
-    for path in (data / "ledger").iterdir():
+    for path in (data / "ledger").glob("*.parquet"):
         balance: dict[str, Decimal] = defaultdict(Decimal)
         currencies: dict[str, set[str]] = defaultdict(set)
         for row in pq.read_table(path).to_pylist():
@@ -65,7 +65,7 @@ def test_postings_are_dated_in_their_month(january: list[dict[str, Any]]) -> Non
 
 
 def test_what_the_close_deals_with_is_there(data: Path) -> None:
-    lines = [row for path in (data / "ledger").iterdir() for row in pq.read_table(path).to_pylist()]
+    lines = [row for path in (data / "ledger").glob("*.parquet") for row in pq.read_table(path).to_pylist()]
     centres = {row["cost_centre"] for row in lines} - {None}
     assert any(centre.strip().upper() == "CC-777" for centre in centres)
     assert any(centre != centre.strip() for centre in centres)
@@ -89,7 +89,7 @@ def test_one_invoice_a_month_is_shared_to_the_cent(data: Path) -> None:
     heads = {row["cost_centre"]: int(row["headcount"]) for row in rows_of(data / "cost_centres.csv")}
     served = heads.pop("CC-900")
     assert sum(heads.values()) == served
-    for path in (data / "ledger").iterdir():
+    for path in (data / "ledger").glob("*.parquet"):
         invoices = [row for row in pq.read_table(path).to_pylist() if row["account_code"] == "6800"]
         assert [(row["cost_centre"], row["currency"]) for row in invoices] == [("CC-900", "EUR")]
         shares = [invoices[0]["amount"] * count / served for count in heads.values()]
@@ -129,5 +129,12 @@ def test_the_data_is_the_same_every_time(data: Path, tmp_path: Path) -> None:
     write_data(again, JOURNALS)
     for path in data.glob("*.*"):
         assert (again / path.name).read_bytes() == path.read_bytes()
-    for path in (data / "ledger").iterdir():
+    for path in (data / "ledger").glob("*.parquet"):
         assert pq.read_table(again / "ledger" / path.name).equals(pq.read_table(path))
+
+
+def test_the_ledger_says_how_much_it_exported(data: Path) -> None:
+    for path in (data / "ledger").glob("*.parquet"):
+        (control,) = rows_of(path.with_suffix(".control.csv"))
+        amounts = [row["amount"] for row in pq.read_table(path).to_pylist()]
+        assert (int(control["rows"]), Decimal(control["total_amount"])) == (len(amounts), sum(amounts))
