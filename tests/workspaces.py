@@ -3,6 +3,7 @@
 import csv
 import datetime
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -70,12 +71,21 @@ def run_files(workspace: LoadedWorkspace, around: RunEnvironment, request: RunRe
     return list(run_periods(files, around, check_request(files, request)))
 
 
+# Another format for the lake of all workspaces, such as iceberg: what holds for one holds for the other.
+LAKE_VARIABLE = "DAYBOOK_TEST_LAKE"
+
+
 @dataclass
 class Folder:
-    """A workspace on disk with orders of two months and a Delta lake; `session` gives the Spark session."""
+    """A workspace on disk with orders of two months and a lake; `session` gives the Spark session."""
 
     root: Path
     session: SessionProvider
+
+    @property
+    def lake(self) -> str:
+        """The format of the tables in the lake."""
+        return os.environ.get(LAKE_VARIABLE, "delta")
 
     @classmethod
     def new(cls, root: Path, session: SessionProvider, **settings: Any) -> "Folder":
@@ -83,7 +93,10 @@ class Folder:
         root.mkdir(parents=True, exist_ok=True)
         (root / "daybook.yaml").write_text(dump({"name": "tests", **settings}))
         folder.write_csv("data/orders.csv", ORDERS)
-        folder.datasource("lake", "delta", path="lake")
+        if folder.lake == "iceberg":
+            folder.datasource("lake", "iceberg", catalog="sql", warehouse="lake", namespace="close")
+        else:
+            folder.datasource("lake", "delta", path="lake")
         folder.dataset("orders", COLUMNS, {"path": "data/orders.csv"}, temporal_mode="period")
         return folder
 
@@ -187,11 +200,25 @@ class Folder:
             yield transaction.slices
 
     def table(self, name: str = "result", version: int | None = None) -> list[dict[str, Any]]:
-        """The rows of a Delta table in the lake, by an independent reader."""
+        """The rows of a table in the lake, by an independent reader."""
+        if self.lake == "iceberg":
+            return self._iceberg_rows(name)
         rows: list[dict[str, Any]] = (
             DeltaTable(self.root / "lake" / name, version=version).to_pyarrow_table().to_pylist()
         )
         return rows
+
+    def _iceberg_rows(self, name: str) -> list[dict[str, Any]]:
+        from pyiceberg.catalog.sql import SqlCatalog
+
+        warehouse = str(self.root / "lake")
+        catalog = SqlCatalog("default", uri=f"sqlite:///{warehouse}/catalog.db", warehouse=warehouse)
+        try:
+            rows = catalog.load_table(("close", name)).scan().to_arrow().to_pylist()
+        finally:
+            catalog.close()
+        own = {"daybook_row_id": "_row_id", "daybook_deleted": "_deleted"}
+        return [{own.get(column, column): value for column, value in row.items()} for row in rows]
 
     def ids(self, name: str = "result") -> list[tuple[str, str]]:
         """(period of the slice, order) of a Delta table in the lake."""
