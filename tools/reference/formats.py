@@ -25,8 +25,9 @@ class _Capability:
     test: str
 
 
-def _is_file(facts: FormatFacts, _: Format) -> bool:
-    return not facts.is_database
+def _is_on_object_stores(facts: FormatFacts, io: Format) -> bool:
+    """Files, and tables of catalogs whose files Daybook reads itself."""
+    return not facts.is_database or (not io.is_landed and not io.needs_session)
 
 
 CAPABILITIES = (
@@ -58,10 +59,10 @@ CAPABILITIES = (
     _Capability(
         "older versions stay readable", lambda facts, _: facts.keeps_versions, "spark/io/test_delta_interop.py"
     ),
-    _Capability("read on object stores", _is_file, "spark/objects/test_runs.py"),
+    _Capability("read on object stores", _is_on_object_stores, "spark/objects/test_runs.py"),
     _Capability(
         "tables on object stores",
-        lambda facts, _: not facts.is_database and facts.keeps_versions,
+        lambda facts, io: _is_on_object_stores(facts, io) and facts.keeps_versions,
         "spark/objects/test_commits.py",
     ),
     _Capability(

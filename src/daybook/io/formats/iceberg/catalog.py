@@ -15,6 +15,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from daybook.errors import DaybookError
+from daybook.io.filesystem import join_uri
 from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.model.datasource import DataSource, IcebergSource
 from daybook.model.secrets import is_secret_reference, mask_secrets, read_credential
@@ -27,6 +28,8 @@ logging.getLogger("pyiceberg").addHandler(logging.NullHandler())
 # A SQL catalog may be shared by several, each with a name of its own; this is the one that pyiceberg takes by default.
 _CATALOG_NAME = "default"
 _FILE_IO = "pyiceberg.io.pyarrow.PyArrowFileIO"
+# What catalogs give new tables begins so; catalogs that manage a bucket allow no other files than their own in it.
+_DATA_DEFAULT = "table-default.write.data.path"
 # A table may name a class that pyiceberg would import and run.
 _CODE_PROPERTY = "write.py-location-provider.impl"
 
@@ -115,10 +118,20 @@ def create_table(
     address: str | None = None,
 ) -> CreateTableTransaction:
     """A table that others see once the transaction is committed."""
-    transaction = catalog.create_table_transaction(table_identifier(location), schema, address, spec)
+    properties = {}
+    if (folder := catalog.properties.get(_DATA_DEFAULT)) is not None:
+        # Each table has a folder of its own there, so that what is staged for it is not taken for that of another.
+        properties["write.data.path"] = join_uri(folder, location.schema or "", location.table_name)
+    identifier = table_identifier(location)
+    transaction = catalog.create_table_transaction(identifier, schema, address, spec, properties=properties)
     table = transaction._table
     table.io = _with_storage(table.io, table.location(), storage)
     return transaction
+
+
+def has_own_data_folder(catalog: Catalog) -> bool:
+    """Whether the files of new tables are elsewhere than their metadata."""
+    return _DATA_DEFAULT in catalog.properties
 
 
 def _with_storage(io: FileIO, address: str, storage: Storage) -> FileIO:
@@ -181,7 +194,8 @@ def _properties(source: IcebergSource, workspace: Path) -> dict[str, str]:
     if options.catalog == "sql":
         properties["uri"] = _sql_address(options.uri, properties["warehouse"], workspace)
     elif options.uri is not None:
-        properties["uri"] = options.uri
+        # pyiceberg adds the version of the protocol itself.
+        properties["uri"] = options.uri.rstrip("/").removesuffix("/v1") if options.catalog == "rest" else options.uri
     if source.credential_ref is not None:
         properties |= _credential(source, read_credential(source.credential_ref, workspace), properties)
     return properties
@@ -207,8 +221,11 @@ def _credential(source: IcebergSource, secret: str, properties: dict[str, str]) 
     """What the secret of a data source is for its kind of catalog."""
     match source.options.catalog:
         case "rest":
-            # A client id and its secret are exchanged for a token.
-            return {"credential" if ":" in secret else "token": secret}
+            if ":" not in secret:
+                return {"token": secret}
+            # A client id and its secret are exchanged for a token, by default at the catalog itself.
+            tokens = properties.get("oauth2-server-uri", f"{properties['uri']}/v1/oauth/tokens")
+            return {"credential": secret, "oauth2-server-uri": tokens}
         case "sql":
             url = make_url(properties["uri"]).set(password=secret)
             return {"uri": url.render_as_string(hide_password=False)}

@@ -36,6 +36,7 @@ from daybook.io.formats.iceberg.catalog import (
     catalog_errors,
     create_namespace,
     create_table,
+    has_own_data_folder,
     load_table,
     opened_catalog,
     opened_table,
@@ -216,7 +217,7 @@ def _data_folder(catalog: Catalog, table: Table | None, target: TableTarget, *, 
         # Nothing is created before this transaction is committed.
         schema = new_schema(target)
         new = create_table(catalog, target.location, schema, new_partition_spec(schema, target), target.storage)
-    return data_folder(new.table_metadata.location, {})
+    return data_folder(new.table_metadata.location, new.table_metadata.properties)
 
 
 def _staged_names(folder: str, target: TableTarget) -> list[str]:
@@ -336,7 +337,9 @@ def _committing(target: TableTarget) -> Iterator[_Attempt]:
 def _commit_files(catalog: Catalog, table: Table | None, staged: StagedOutput, target: TableTarget) -> int:
     if table is None:
         schema = new_schema(target)
-        location = staged.staging.rpartition("/data/")[0]
+        # Files inside of their table say where it was going to be.
+        folder, _, name = staged.staging.rpartition("/")[0].rpartition("/")
+        location = folder if name == "data" and not has_own_data_folder(catalog) else None
         spec = new_partition_spec(schema, target)
         transaction = create_table(catalog, target.location, schema, spec, target.storage, location)
         return _commit_snapshot(transaction, None, _data_files(transaction, staged, target), (), staged, target)

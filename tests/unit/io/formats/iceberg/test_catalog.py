@@ -53,7 +53,9 @@ def test_a_secret_goes_to_the_catalog_alone(tmp_path: Path, monkeypatch: pytest.
     properties = opened(with_secret(rest, "env://LAKE_TOKEN"), tmp_path, "rest").properties
     assert (properties["token"], properties["warehouse"]) == ("t0ken", "finance")
     monkeypatch.setenv("LAKE_TOKEN", "client:secret")
-    assert opened(with_secret(rest, "env://LAKE_TOKEN"), tmp_path, "rest").properties["credential"] == "client:secret"
+    properties = opened(with_secret(rest, "env://LAKE_TOKEN"), tmp_path, "rest").properties
+    assert (properties["credential"], properties["uri"]) == ("client:secret", "https://catalog.example")
+    assert properties["oauth2-server-uri"] == "https://catalog.example/v1/oauth/tokens"
     postgres = source(uri="postgresql+psycopg://close@db/catalog")
     monkeypatch.setenv("LAKE_TOKEN", "p@ss")
     properties = opened(with_secret(postgres, "env://LAKE_TOKEN"), tmp_path, "sql").properties

@@ -1,0 +1,97 @@
+"""Iceberg tables of a REST catalog whose files are on an object store."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.session import Session
+from pyiceberg.catalog.rest import RestCatalog
+from pyspark.sql import SparkSession
+
+from daybook.model.settings import RetentionSettings
+from daybook.runs.maintenance import collect_garbage
+from tests.object_store import KEY, KEY_VARIABLE, Bucket, ObjectStore
+from tests.spark.objects.folder import ObjectFolder
+from tests.workspaces import assign, to_table
+
+
+@pytest.fixture
+def table_bucket(object_store: ObjectStore, bucket: Bucket) -> Bucket:
+    """A bucket that the catalog of the server keeps tables in."""
+    id_, _, secret = KEY.partition(":")
+    client = Session().create_client(
+        "s3tables",
+        endpoint_url=object_store.endpoint,
+        region_name="us-east-1",
+        aws_access_key_id=id_,
+        aws_secret_access_key=secret,
+    )
+    name = f"tables-{bucket.name}"
+    client.create_table_bucket(name=name)
+    return Bucket(name, object_store.endpoint)
+
+
+@pytest.fixture
+def folder(
+    object_store: ObjectStore, bucket: Bucket, table_bucket: Bucket, tmp_path: Path, spark: SparkSession
+) -> ObjectFolder:
+    storage = {each.uri: each.settings for each in (bucket, table_bucket)}
+    folder = ObjectFolder.on(bucket, tmp_path / "w", lambda: spark, storage=storage)
+    options: dict[str, Any] = {
+        "catalog": "rest",
+        "uri": object_store.catalog,
+        "warehouse": table_bucket.uri,
+        "namespace": "close",
+    }
+    # Its bucket takes metadata and files as the catalog lays them out, and nothing that Spark writes on the way.
+    options["namespace"] = "close"
+    options["properties"] = {"table-default.write.data.path": f"{bucket.uri}/lake"}
+    body = {"id": "lake", "type": "iceberg", "options": options, "credential_ref": f"env://{KEY_VARIABLE}"}
+    folder.define("datasource", body)
+    return folder
+
+
+@pytest.fixture
+def catalog(object_store: ObjectStore, table_bucket: Bucket) -> Iterator[RestCatalog]:
+    """As somebody else opens it."""
+    # Both buckets have one key.
+    options = table_bucket.storage.iceberg_options(table_bucket.uri)
+    catalog = RestCatalog(
+        "other",
+        uri=object_store.catalog,
+        warehouse=table_bucket.uri,
+        credential=KEY,
+        **{"oauth2-server-uri": f"{object_store.catalog}/v1/oauth/tokens"},
+        **{"py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO", **options},
+    )
+    yield catalog
+    catalog.close()
+
+
+def rows(catalog: RestCatalog, name: str = "result") -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = catalog.load_table(("close", name)).scan().to_arrow().to_pylist()
+    return found
+
+
+def test_a_close_in_iceberg_on_an_object_store(folder: ObjectFolder, catalog: RestCatalog) -> None:
+    folder.project(assign("amount", "amount * 2"), to_table(register_as_dataset="booked"))
+    folder.project(to_table("copy"), id_="copy", input={"dataset_id": "booked"})
+    first = folder.run("2026-01")
+    folder.run("2026-02")
+    assert {row["_run_period"] for row in rows(catalog)} == {"2026-01", "2026-02"}
+    amounts = {row["order_id"]: row["amount"] for row in rows(catalog) if row["_run_period"] == "2026-01"}
+    assert amounts == {"O-1": Decimal("200.00"), "O-2": Decimal("100.00"), "O-3": Decimal("0.00")}
+    copied = folder.run("2026-01", "copy")
+    assert {row["order_id"] for row in rows(catalog, "copy")} == set(amounts)
+    folder.run("2026-01")
+    assert folder.replay(first.run_id).is_same
+    assert folder.replay(copied.run_id).is_same
+    tags = [name for name in catalog.load_table("close.result").refs() if name.startswith("daybook-")]
+    assert sorted(name.rpartition("-")[2] for name in tags) == ["v1", "v2", "v3"]
+    with folder.around() as environment:
+        collect_garbage(environment, RetentionSettings(runs="90d", versions=1))
+    tags = [name for name in catalog.load_table("close.result").refs() if name.startswith("daybook-")]
+    assert len(tags) < 3
+    assert len(catalog.load_table("close.result").snapshots()) == 3
