@@ -12,9 +12,9 @@ from unittest.mock import patch
 
 from sqlalchemy import Engine, event
 
+from daybook.io.filesystem import remove_folder
 from daybook.io.storage import Storage
 from daybook.runs import maintenance
-from daybook.runs.environment import remove_folder
 from daybook.store import open_store
 from daybook.workspace.lifecycle import activate_projects, apply_changes
 from daybook.workspace.maintenance import apply_retention

@@ -30,9 +30,10 @@ from daybook.errors import DaybookError, Notice, notice
 from daybook.errors.error import did_you_mean
 from daybook.expression.type_rules import is_number
 from daybook.graph.chain import ReadSlice, find_made_sources
+from daybook.io.filesystem import remove_folder
 from daybook.model.types import SYSTEM_COLUMNS
 from daybook.plan.partial_plan import selectable_columns
-from daybook.runs.environment import RunEnvironment, remove_folder
+from daybook.runs.environment import RunEnvironment
 
 
 @dataclass(frozen=True, slots=True)

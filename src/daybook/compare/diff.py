@@ -38,9 +38,10 @@ from daybook.engine.counters import ObservedFrame
 from daybook.errors import DaybookError, Notice, notice
 from daybook.expression import common_type, quote_identifier, spark_type
 from daybook.expression.type_rules import is_number
+from daybook.io.filesystem import remove_folder
 from daybook.model.types import INTEGER, STRING, SYSTEM_COLUMNS, ColumnType
 from daybook.plan.measures import columns_not_summed
-from daybook.runs.environment import RunEnvironment, remove_folder
+from daybook.runs.environment import RunEnvironment
 
 # Parts of a hash whose sum over two billion rows of one key is a 64-bit integer.
 _HASH_PARTS = 2**32

@@ -72,6 +72,17 @@ def make_folder(uri: str, storage: Storage = PROVIDER_STORAGE) -> None:
         at.system.create_dir(at.path, recursive=True)
 
 
+def remove_folder(uri: str, storage: Storage = PROVIDER_STORAGE) -> None:
+    """With all it holds; harmless when it is not there."""
+    from pyarrow import fs
+
+    place = arrow_path(uri, storage)
+    # Some stores list a folder for a while after its last object is gone.
+    with contextlib.suppress(FileNotFoundError):
+        if place.system.get_file_info(place.path).type == fs.FileType.Directory:
+            place.system.delete_dir(place.path)
+
+
 @contextmanager
 def translate_read_errors(uri: str) -> Iterator[None]:
     """IO_012 for what the system refuses to give."""

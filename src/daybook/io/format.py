@@ -12,7 +12,7 @@ from pyarrow import fs
 
 from daybook.errors import DaybookError
 from daybook.io.data_files import TableFiles
-from daybook.io.filesystem import FileStat, absolute_uri, arrow_path, join_uri, translate_read_errors
+from daybook.io.filesystem import FileStat, absolute_uri, arrow_path, join_uri, remove_folder, translate_read_errors
 from daybook.io.landing.area import LandingArea
 from daybook.io.landing.request import LandingRequest, TextFile
 from daybook.io.landing.rows import RowSource
@@ -284,9 +284,7 @@ def remove_leftover(leftover: Leftover, workspace: Path, storage: Storage = PROV
     if leftover.datasource is not None:
         format_named(leftover.datasource.type).remove_leftover(leftover, workspace)
     elif leftover.path is not None:
-        at = arrow_path(leftover.path, storage)
-        if at.system.get_file_info(at.path).type == fs.FileType.Directory:
-            at.system.delete_dir(at.path)
+        remove_folder(leftover.path, storage)
 
 
 def search_folder(folder: str, storage: Storage = PROVIDER_STORAGE) -> Iterator[Leftover]:

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from daybook.io.filesystem import arrow_path, join_uri
+from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.io.writer import StagedOutput
 
 _INTEGERS = pa.decimal128(19, 0)
@@ -23,7 +24,12 @@ class StagedRows:
 
 
 def sums_of_staged(
-    staged: StagedOutput, columns: Sequence[str], *, maker: str | None, deleted: str | None
+    staged: StagedOutput,
+    columns: Sequence[str],
+    *,
+    maker: str | None,
+    deleted: str | None,
+    storage: Storage = PROVIDER_STORAGE,
 ) -> dict[tuple[str, StagedRows], Decimal | float]:
     """The sum of each column by the rows' maker and state; `maker` and `deleted` are columns, None where all are alike.
 
@@ -31,7 +37,8 @@ def sums_of_staged(
     """
     sums: dict[tuple[str, StagedRows], Decimal | float] = {}
     paths = (join_uri(staged.staging, file.path) for file in staged.files)
-    for table in _tables(paths, (*columns, *(name for name in (maker, deleted) if name is not None))):
+    names = (*columns, *(name for name in (maker, deleted) if name is not None))
+    for table in _tables(paths, names, storage):
         for rows, part in _divided(table, maker, deleted):
             for column in columns:
                 key = (column, rows)
@@ -40,9 +47,9 @@ def sums_of_staged(
     return sums
 
 
-def _tables(paths: Iterable[str], columns: Sequence[str]) -> Iterator[pa.Table]:
+def _tables(paths: Iterable[str], columns: Sequence[str], storage: Storage) -> Iterator[pa.Table]:
     for path in paths:
-        place = arrow_path(path)
+        place = arrow_path(path, storage)
         with place.system.open_input_file(place.path) as stream:
             for batch in pq.ParquetFile(stream).iter_batches(1 << 20, columns=list(dict.fromkeys(columns))):
                 yield pa.Table.from_batches([batch])

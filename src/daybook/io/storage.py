@@ -133,6 +133,10 @@ class Storage:
     datasources: Callable[[], Iterable[DataSource]] = _no_sources
     _clients: "dict[tuple[Bucket, AccessKey | None], fs.FileSystem]" = field(default_factory=dict, repr=False)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process gets what is known of the buckets, and opens clients of its own."""
+        return Storage, (self.root, dict(self._buckets))
+
     @cached_property
     def _buckets(self) -> Mapping[str, StorageSettings]:
         return described_buckets(self.settings, self.datasources())

@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from pyarrow import fs
-
 from daybook.definitions.loading import LoadedWorkspace
 from daybook.definitions.loading.workspace import WorkspaceLocation
 from daybook.engine.java.classic import activate_session
 from daybook.engine.java.session import session_failure
 from daybook.engine.working_dataset import StagingFolder
-from daybook.io.filesystem import absolute_uri, arrow_path, is_uri, spark_uri
+from daybook.io.filesystem import absolute_uri, is_uri, spark_uri
 from daybook.io.landing.area import LandingArea
 from daybook.io.storage import PROVIDER_STORAGE, Storage, datasources_in_use
 from daybook.model.datasource import DataSource
@@ -176,10 +174,3 @@ def has_tables_by_name(workspace: LoadedWorkspace) -> bool:
 
 def _utc_now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
-
-
-def remove_folder(uri: str, storage: Storage = PROVIDER_STORAGE) -> None:
-    """With all it holds; harmless when it is not there."""
-    place = arrow_path(uri, storage)
-    if place.system.get_file_info(place.path).type == fs.FileType.Directory:
-        place.system.delete_dir(place.path)

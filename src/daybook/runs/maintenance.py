@@ -19,7 +19,15 @@ from daybook.definitions.value import Definitions
 from daybook.engine.java.launch import GIGABYTE, find_java, memory_bytes, usable_cores
 from daybook.engine.java.spark_version import require_spark
 from daybook.errors import DaybookError
-from daybook.io.filesystem import FileStat, arrow_path, is_uri, join_uri, translate_read_errors, uri_identity
+from daybook.io.filesystem import (
+    FileStat,
+    arrow_path,
+    is_uri,
+    join_uri,
+    remove_folder,
+    translate_read_errors,
+    uri_identity,
+)
 from daybook.io.format import (
     HoldingStore,
     Leftover,
@@ -41,7 +49,7 @@ from daybook.resolve.location import Location
 from daybook.resolve.resolution import LocationContext, locate_pinned
 from daybook.runs.attempt.prepare import restore_run
 from daybook.runs.attempt.recorder import holding_store
-from daybook.runs.environment import RunEnvironment, SessionProvider, remove_folder, state_folder
+from daybook.runs.environment import RunEnvironment, SessionProvider, state_folder
 from daybook.runs.snapshot import snapshot_from_json
 from daybook.store import open_store
 from daybook.store.address import EmbeddedStore

@@ -10,12 +10,13 @@ from pydantic import computed_field
 from daybook.engine.pipeline import OutputFrame, Pipeline
 from daybook.engine.working_dataset import Staging
 from daybook.errors import DaybookError, flatten
+from daybook.io.filesystem import remove_folder
 from daybook.io.read_source import ReadSource
 from daybook.io.registry import format_named, writer_for, written_fingerprint
 from daybook.io.writer import Commit, FingerprintObserver, StagedOutput
 from daybook.runs.attempt.prepare import PreparedRun, restore_run
 from daybook.runs.attempt.recorder import recorded_pins
-from daybook.runs.environment import RunEnvironment, remove_folder
+from daybook.runs.environment import RunEnvironment
 from daybook.runs.outputs import PlannedOutput, redirect_to_scratch
 from daybook.runs.snapshot import snapshot_from_json
 from daybook.runs.sources import read_sources

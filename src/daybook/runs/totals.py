@@ -239,7 +239,9 @@ def sums_written(plan: Plan, planned: PlannedOutput, staged: StagedOutput) -> di
         for name in columns.values()
         for seq in makers
     }
-    for (column, rows), amount in sums_of_staged(staged, tuple(columns), maker=maker, deleted=deleted).items():
+    storage = planned.target.storage
+    written = sums_of_staged(staged, tuple(columns), maker=maker, deleted=deleted, storage=storage)
+    for (column, rows), amount in written.items():
         seq = makers[0] if rows.maker is None else rows.maker
         sums[MeasureSum(step.seq, _kind_of(rows), columns[column], seq)] = amount
     return sums

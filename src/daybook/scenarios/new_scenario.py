@@ -23,6 +23,7 @@ from daybook.engine.pipeline import Pipeline
 from daybook.errors import DaybookError, Notice, flatten, notice
 from daybook.expression import quote_identifier
 from daybook.expression.typed_tree import ColumnValue
+from daybook.io.filesystem import remove_folder
 from daybook.model.serialization import to_canonical
 from daybook.model.types import STRING
 from daybook.plan.conditions import excludes, split_join_condition
@@ -40,7 +41,7 @@ from daybook.plan.steps import (
     UpdateStep,
     count_until_last_output,
 )
-from daybook.runs.environment import RunEnvironment, remove_folder
+from daybook.runs.environment import RunEnvironment
 from daybook.runs.explain.row_origins import RestoredRun, RestoredRuns, group_columns
 from daybook.runs.listener import RunListener
 from daybook.scenarios.load_scenario import DEFAULT_SCENARIO_FOLDER

@@ -20,7 +20,16 @@ from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, POSITION_COLUM
 from daybook.expression import quote_identifier
 from daybook.io.bindings import Binding
 from daybook.io.column_types import arrow_type, spark_data_type
-from daybook.io.filesystem import arrow_path, content_digest, join_uri, list_files, local_path, make_folder, spark_uri
+from daybook.io.filesystem import (
+    arrow_path,
+    content_digest,
+    join_uri,
+    list_files,
+    local_path,
+    make_folder,
+    remove_folder,
+    spark_uri,
+)
 from daybook.io.landing.rows import Batch, RepeatedKeys, find_repeated, find_repeated_by_spark
 from daybook.io.storage import PROVIDER_STORAGE, ArrowPath, Storage
 from daybook.model.dataset import Dataset
@@ -141,7 +150,7 @@ class LandingArea:
         target = self.absolute(f"{attempt}/rows")
         try:
             options = self.storage.spark_options(self.uri)
-            df.write.options(**options).mode("error").parquet(spark_uri(target))
+            df.write.options(**options).mode("error").parquet(spark_uri(target, self.storage))
             files = tuple(self.spark_files(f"{attempt}/rows"))
             landed = PublishedLanding(folder, files, tuple(sorted(carried)), tuple(sorted(extra)), is_unique=False)
             self.publish(landed)
@@ -161,14 +170,12 @@ class LandingArea:
     def frame(self, spark: "SparkSession", landed: PublishedLanding, columns: Sequence[Binding]) -> "DataFrame":
         """The rows that Spark has landed."""
         schema = ", ".join(f"{quote_identifier(c.name)} {spark_data_type(c.type).simpleString()}" for c in columns)
-        paths = (literal_path_pattern(spark_uri(self.absolute(file.path))) for file in landed.files)
+        paths = (literal_path_pattern(spark_uri(self.absolute(file.path), self.storage)) for file in landed.files)
         return spark.read.options(**self.storage.spark_options(self.uri)).schema(schema).parquet(*paths)
 
     def remove(self, path: str) -> None:
         """A failed attempt's data."""
-        place = self.at(path)
-        if place.system.get_file_info(place.path).type == fs.FileType.Directory:
-            place.system.delete_dir(place.path)
+        remove_folder(self.absolute(path), self.storage)
 
 
 def _landing_from_json(folder: str, data: dict[str, Any]) -> PublishedLanding:

@@ -15,6 +15,7 @@ from daybook.engine.load_rows import has_new_ids
 from daybook.engine.pipeline import OutputFrame, OutputGroup, Pipeline, may_lose_tasks
 from daybook.errors import DaybookError, Notice, error_to_record, flatten, notice
 from daybook.io.control_totals import ControlledSource, check_control
+from daybook.io.filesystem import remove_folder
 from daybook.io.pins import Pin
 from daybook.io.read_source import ReadSource
 from daybook.io.registry import writer_for
@@ -24,7 +25,7 @@ from daybook.runs.attempt.lease import CODE_CANCELLED, LeaseKeeper, stop_on_sign
 from daybook.runs.attempt.prepare import PreparedRun, restore_run
 from daybook.runs.attempt.recorder import CompletedRun, EarlierAttempts, RunRecorder
 from daybook.runs.attempt.start import start_run
-from daybook.runs.environment import RunEnvironment, remove_folder
+from daybook.runs.environment import RunEnvironment
 from daybook.runs.openlineage import RunEvents
 from daybook.runs.outputs import PlannedOutput, output_errors
 from daybook.runs.permissions import check_period, require_approved

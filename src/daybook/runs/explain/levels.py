@@ -18,13 +18,14 @@ from daybook.engine.context import POSITION_COLUMN
 from daybook.engine.jobs import carry_tags, wait_for
 from daybook.errors import DaybookError
 from daybook.errors.error import did_you_mean
+from daybook.io.filesystem import remove_folder
 from daybook.model.json_fields import ExactRow, ExactRows, Hidden, Merged, OneError, OptionalExactAmount, named
 from daybook.model.operation import Operation
 from daybook.model.types import COLUMN_SYNONYMS, DecimalType
 from daybook.plan.conditions import summands
 from daybook.plan.partial_plan import TRACE_COLUMNS, RowKeys, key_columns, selectable_columns
 from daybook.plan.steps import AggregateStep, AppendStep, OutputStep, Plan, Step
-from daybook.runs.environment import RunEnvironment, remove_folder
+from daybook.runs.environment import RunEnvironment
 from daybook.runs.explain.row_origins import (
     ROW_ID,
     RestoredRuns,

@@ -234,7 +234,7 @@ class DeltaFormat(FolderFormat):
 
 def _find(pinned_location: PinnedLocation, request: ReadRequest) -> DeltaFiles:
     pin = pinned_location.pin if isinstance(pinned_location.pin, TablePin) else None
-    return find_delta(pinned_location.location, request.version, request.slices, pin)
+    return find_delta(pinned_location.location, request.version, request.slices, pin, request.storage)
 
 
 FORMAT: Format = DeltaFormat()

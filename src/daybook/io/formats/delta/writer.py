@@ -24,6 +24,7 @@ from daybook.io.filesystem import (
     list_files,
     local_path,
     partition_folder,
+    remove_folder,
     spark_uri,
 )
 from daybook.io.formats.delta.log import (
@@ -222,8 +223,7 @@ class DeltaWriter:
             if root is not None:
                 remove_tree(root / name)
             else:
-                place = arrow_path(join_uri(target.uri, name), target.storage)
-                place.system.delete_dir(place.path)
+                remove_folder(join_uri(target.uri, name), target.storage)
 
     def fingerprint(self, spark: "SparkSession", target: FileTarget, commit: Commit) -> str:
         """Of the rows a commit wrote, from its files; IO_009 when they have been vacuumed."""

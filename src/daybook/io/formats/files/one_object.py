@@ -14,7 +14,7 @@ from pathlib import Path
 from pyarrow import fs
 
 from daybook.errors import DaybookError
-from daybook.io.filesystem import arrow_path, content_digest, join_uri, list_files, translate_read_errors
+from daybook.io.filesystem import arrow_path, content_digest, join_uri, list_files, remove_folder, translate_read_errors
 from daybook.io.format import list_folder
 from daybook.io.target import FileTarget, parse_staged_name
 from daybook.io.writer import Commit, Fence, StagedOutput
@@ -94,8 +94,7 @@ def commit_object(staged: StagedOutput, target: FileTarget, fence: Fence) -> Com
 def discard_objects(target: FileTarget) -> None:
     """What is staged for the target by this run and operation."""
     for folder in _staged_folders(target):
-        at = arrow_path(folder, target.storage)
-        at.system.delete_dir(at.path)
+        remove_folder(folder, target.storage)
 
 
 def _staged_folders(target: FileTarget) -> Iterator[str]:

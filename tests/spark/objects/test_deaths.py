@@ -1,0 +1,89 @@
+"""Runs and commits on an object store that die at every step: a retry completes them, once."""
+
+import signal
+from typing import NoReturn
+from unittest.mock import patch
+
+import pytest
+
+from daybook.io.registry import writer_for
+from daybook.io.target import Target
+from daybook.io.writer import StagedOutput
+from daybook.runs.maintenance import find_workspace_leftovers, remove_workspace_leftovers
+from tests.faults.formats.commit_child import commit
+from tests.faults.runs.dying import POINTS, Died, Point, as_if_dead, dying_at
+from tests.forked import forked
+from tests.object_store import Bucket
+from tests.spark.objects.by_hand import csv_target, delta_target, rows, stage_csv, stage_delta
+from tests.spark.objects.folder import ObjectFolder
+from tests.workspaces import to_path, to_table
+
+
+def die() -> NoReturn:
+    raise Died
+
+
+def retry_dead(folder: ObjectFolder) -> None:
+    """The process of the tests stands for one that is dead."""
+    with patch("daybook.store.database.runs._is_abandoned", lambda *_: True):
+        folder.retry(folder.last_run().id)
+
+
+# The CSV file is the last output: once it is recorded, the run is complete.
+DEATHS = [
+    (point, format_) for point in POINTS for format_ in ("delta", "csv") if (point, format_) != (POINTS[-1], "csv")
+]
+
+
+@pytest.mark.parametrize(
+    ("point", "format_"),
+    [pytest.param(*death, marks=() if death[0] == "after commit" else pytest.mark.slow) for death in DEATHS],
+)
+def test_a_run_that_dies_is_completed_once(point: Point, format_: str, folder: ObjectFolder) -> None:
+    folder.project(to_table(), to_path(f"{folder.bucket.uri}/out/orders.csv", columns=["order_id"]))
+    with dying_at(point, format_, die), as_if_dead(), pytest.raises(Died):
+        folder.run()
+    retry_dead(folder)
+    assert folder.ids() == [("2026-01", "O-1"), ("2026-01", "O-2"), ("2026-01", "O-3")]
+    log = folder.bucket.keys("lake/result/_delta_log/")
+    assert [key for key in log if key.endswith(".json")] == ["lake/result/_delta_log/00000000000000000000.json"]
+    assert sorted(folder.bucket.read("out/orders.csv").decode().split()) == ["O-1", "O-2", "O-3", "order_id"]
+    workspace = folder.load()
+    with folder.around(workspace) as around:
+        assert find_workspace_leftovers(workspace, around.store) == ()
+
+
+def test_what_a_dead_run_staged_is_found_and_removed(folder: ObjectFolder) -> None:
+    folder.project(to_table(), to_path(f"{folder.bucket.uri}/out/orders.csv", columns=["order_id"]))
+    with dying_at("after write", "csv", die), as_if_dead(), pytest.raises(Died):
+        folder.run()
+    workspace = folder.load()
+    with patch("daybook.store.database.runs._is_abandoned", lambda *_: True), folder.around(workspace) as around:
+        with patch("daybook.runs.maintenance.is_surely_running", lambda *_: False):
+            litter = find_workspace_leftovers(workspace, around.store)
+        assert {str(item.path).split("/")[3] for item in litter} >= {"lake", "out"}
+        remove_workspace_leftovers(workspace, litter)
+    assert [key for key in folder.bucket.keys("") if "/daybook-" in key or "/.daybook-" in key] == []
+
+
+def kill(staged: StagedOutput, target: Target, point: str) -> None:
+    child = forked(commit, staged, target, point)
+    assert child.answer() == "ready"
+    assert child.wait() == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("point", ["fence", "after"])
+@pytest.mark.parametrize("format_", ["delta", "csv"])
+def test_a_killed_commit_is_made_once(format_: str, point: str, bucket: Bucket) -> None:
+    if format_ == "delta":
+        target = delta_target(bucket, "now")
+        staged = stage_delta(target, rows("2.00"))
+    else:
+        target = csv_target(bucket, "now")
+        staged = stage_csv(target, "id,amount\n1,2.00\n", 1)
+    kill(staged, target, point)
+    writer = writer_for(format_)
+    assert (writer.committed(target) is not None) == (point == "after")
+    done = writer.commit(staged, target)
+    assert done.is_repeat == (point == "after")
+    assert writer.committed(target) is not None
