@@ -31,10 +31,11 @@ from daybook.compare.shared_rows import StatePass
 from daybook.engine.failures import translate_failure
 from daybook.errors import DaybookError
 from daybook.expression import quote_identifier
+from daybook.io.filesystem import remove_folder
 from daybook.model.json_fields import ExactNumber, Hidden, Notices
 from daybook.model.operation import OutputOperation
 from daybook.model.types import INTEGER, SYSTEM_COLUMNS
-from daybook.runs.environment import RunEnvironment, remove_folder
+from daybook.runs.environment import RunEnvironment
 
 
 @dataclass(frozen=True, slots=True)
