@@ -35,6 +35,7 @@ from daybook.model.json_fields import Hidden, Merged
 from daybook.model.project import Project
 from daybook.model.serialization import encode_definition
 from daybook.resolve.project_files import CheckedFiles, is_pattern, matching_projects
+from daybook.runs.lifecycle.apply import allowed_changes
 from daybook.store.database.projects import find_active_project
 from daybook.store.store import MetadataStore, Transaction
 
@@ -129,7 +130,9 @@ class Close:
         if is_applied or self._is_shared:
             return stored
         heads, name = self._transaction.definitions.heads(), self._definitions.settings.name
-        return with_changes(stored, find_changes(self._definitions.all(), heads, workspace=name, prune=False))
+        changes = find_changes(self._definitions.all(), heads, workspace=name, prune=False)
+        # What waits for approval is not what runs use.
+        return with_changes(stored, allowed_changes(self._transaction, changes))
 
     def _read_state(self, history: CloseHistory) -> None:
         """What runs and locks change."""

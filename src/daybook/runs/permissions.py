@@ -17,9 +17,10 @@ from daybook.definitions.loading.workspace import WORKSPACE_FILE, LoadedWorkspac
 from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, Notice, Span, notice, raise_all
 from daybook.io.filesystem import local_path
-from daybook.io.location_checks import OccupiedLocations, location_exists
+from daybook.io.location_checks import OccupiedLocations, location_exists, location_identity
 from daybook.io.target import SliceOwner, Target, WrittenSlice
 from daybook.model.calendar import Period
+from daybook.model.datasource import FolderOptions
 from daybook.model.definition import DEFINITION_KINDS
 from daybook.model.operation import OutputOperation, TableDestination
 from daybook.resolve.location import Location, inline_location, table_location
@@ -211,6 +212,29 @@ class WrittenPlace:
     label: str
     seq: int
     columns: tuple[str, ...]
+
+
+def refuse_live_sandbox(
+    transaction: Transaction,
+    places: Iterable[WrittenPlace],
+    live: Iterable[Location],
+    definitions: Definitions,
+    root: Path,
+    sandbox: str,
+) -> None:
+    """APPROVAL_021 where a sandbox lies where live data is, so that a draft would replace what others approved.
+
+    `live` are the locations that the outputs have once the project is active.
+    """
+    sources = (latest.model.value for latest in definitions.datasources.values())
+    folders = (
+        Location("json", uri=source.options.path) for source in sources if isinstance(source.options, FolderOptions)
+    )
+    occupied = OccupiedLocations((*live, *folders), root)
+    slices = {stored.destination for stored in transaction.slices.all()}
+    for place in places:
+        if occupied.first_overlap(place.location) is not None or location_identity(place.location, root) in slices:
+            raise DaybookError("APPROVAL_021", sandbox=sandbox, operation_seq=place.seq, output=place.label)
 
 
 def refuse_workspace_files(workspace: LoadedWorkspace, places: Iterable[WrittenPlace], *, is_sandboxed: bool) -> None:

@@ -94,7 +94,7 @@ REFUSALS = frozenset(
     (
         *("RUN_002", "STORE_016", "STORE_017", "STORE_018", "STORE_019", "STORE_020", "STORE_021", "STORE_031"),
         *("PROOF_004", "PROOF_005"),
-        *(f"APPROVAL_{number:03}" for number in (2, 3, 4, 5, 6, 9, 11, 18, 19, 20)),
+        *(f"APPROVAL_{number:03}" for number in (2, 3, 4, 5, 6, 9, 11, 18, 19, 20, 21)),
     )
 )
 

@@ -30,7 +30,7 @@ _STATUS_BY_CODE: Mapping[str, int] = {
     # An act that needs approval made a request instead.
     REQUEST_MADE: 202,
     **dict.fromkeys((f"APPROVAL_{number:03}" for number in (2, 3, 5, 18, 20)), 403),
-    **dict.fromkeys((f"APPROVAL_{number:03}" for number in (4, 6, 8, 9, 11, 13, 15, 19)), 409),
+    **dict.fromkeys((f"APPROVAL_{number:03}" for number in (4, 6, 8, 9, 11, 13, 15, 19, 21)), 409),
     **dict.fromkeys(("APPROVAL_007", "APPROVAL_014"), 404),
     "WEB_017": 500,
     "WEB_018": 429,

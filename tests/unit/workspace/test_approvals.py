@@ -31,6 +31,7 @@ from daybook.workspace.approvals import (
     show_request,
     withdraw_request,
 )
+from daybook.workspace.close import close_status
 from daybook.workspace.history import close_period, lock_period, reopen_period, show_period
 from daybook.workspace.lifecycle import activate_project, apply_changes, deactivate_project, plan_changes
 from daybook.workspace.maintenance import drop_slice, take_over_slices
@@ -203,6 +204,31 @@ def test_a_draft_runs_into_a_sandbox_and_tries_changes_that_nobody_approved(tmp_
     assert "channel" in [column.name for column in dataset.dataset.main_table.columns]
     (dataset,) = office.prepare().snapshot.datasets
     assert "channel" not in [column.name for column in dataset.dataset.main_table.columns]
+
+
+def test_a_sandbox_that_lies_where_live_data_is_is_no_sandbox(tmp_path: Path) -> None:
+    """A draft writes to the table below the folder of the sandbox and the id of the data source."""
+    office = Office.open(tmp_path, "sqlite:///.daybook/store.db", policy={})
+    office.folder.datasource("lake", "delta", path="tables/lake")
+    apply_changes(office.nobody())
+    office.propose(POLICY, sandbox="tables")
+    adopt_policy(office.by("anna"))
+    refused("APPROVAL_021", lambda: office.prepare(is_draft=True))
+    office.propose(POLICY, sandbox="tables/of-drafts")
+    assert office.prepare(is_draft=True).snapshot.settings.sandbox == "tables/of-drafts"
+
+
+def test_what_waits_for_approval_makes_nothing_stale(tmp_path: Path) -> None:
+    office = Office.open(tmp_path, "sqlite:///.daybook/store.db")
+    office.run()
+    before = close_status(office.nobody(), period="2026-01")
+    change_location(office)
+    assert close_status(office.nobody(), period="2026-01").nodes == before.nodes
+    number = apply_changes(office.by("anna")).request or 0
+    assert close_status(office.nobody(), period="2026-01").nodes == before.nodes
+    office.approve(number, "bert")
+    (node,) = close_status(office.nobody(), period="2026-01").nodes
+    assert (before.nodes[0].state, node.state) == ("fresh", "stale")
 
 
 def change_dataset(office: Office) -> None:

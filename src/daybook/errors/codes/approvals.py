@@ -143,6 +143,13 @@ APPROVAL_CODES: dict[str, Code] = code_family(
         hint="wait until it has ended; `daybook requests {number}` shows the state",
     ),
     Code(
+        "APPROVAL_021",
+        "The sandbox {sandbox} lies where live data is: a draft would write to {output} there",
+        "Where activating needs approval, drafts write only below a folder that holds no table and no file of a data "
+        "source. Otherwise a draft could replace what others have approved.",
+        hint="set `sandbox:` in daybook.yaml to a folder of its own",
+    ),
+    Code(
         "APPROVAL_020",
         "The personal token is wrong or was replaced",
         "A token is void once it is renewed or its person is removed.",

@@ -136,7 +136,8 @@ def period_act(
     runs = {f"{run.project_id}@{run.period}": run.id for run in _runs_inside(transaction, period)}
     basis = {"changes": len(transaction.periods.history(period)), "runs": runs}
     changes = tuple(ShownChange(f"{node}: run {run_id}") for node, run_id in sorted(runs.items()))
-    return Act(name, period.identifier, payload, basis, (ShownChange(_PERIOD_SENTENCES[name]), *changes))
+    stale = tuple(ShownChange(f"though it is out of date: {node}") for node in payload.get("accept_stale", ()))
+    return Act(name, period.identifier, payload, basis, (ShownChange(_PERIOD_SENTENCES[name]), *changes, *stale))
 
 
 _PERIOD_SENTENCES: Mapping[RequestedAct, str] = {

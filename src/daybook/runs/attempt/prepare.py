@@ -38,6 +38,7 @@ from daybook.runs.outputs import PlannedOutput, check_outputs, fit_plan, plan_ta
 from daybook.runs.permissions import (
     check_period,
     conflict_notices,
+    refuse_live_sandbox,
     refuse_workspace_files,
     require_approved,
     require_unlocked,
@@ -277,6 +278,10 @@ def prepare(
     plan = _plan(environment, checked, snapshot, seen)
     hosts = workspace.settings.catalogs.allowed_hosts
     prepared = resolve_run(snapshot, plan, seen, workspace.root, hosts, periods, environment.storage)
+    if sandbox is not None and transaction.policies.in_force().activate is not None:
+        live = [output.live for output in prepared.outputs if output.live is not None]
+        places = (output.place for output in prepared.outputs)
+        refuse_live_sandbox(transaction, places, live, definitions, workspace.root, sandbox)
     targets = (output.place for output in prepared.outputs)
     refuse_workspace_files(workspace, targets, is_sandboxed=sandbox is not None)
     absent = absent_period_notices(plan, prepared.snapshot.sources, periods)

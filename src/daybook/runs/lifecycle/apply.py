@@ -106,7 +106,7 @@ def plan(
             transaction, applied, everything, workspace, is_looking_ahead, prune, plans or PlanCache()
         )
         changes = tuple(_with_difference(transaction.definitions, change) for change in computed.changes)
-        return replace(computed, changes=changes, held=find_held(transaction, computed))
+        return replace(computed, changes=changes, held=find_held(transaction, computed.changes))
 
 
 def apply(
@@ -215,7 +215,7 @@ def _allowed_plan(
 ) -> ApplyPlan:
     """What applying changes without approval; what needs one is held back."""
     whole = _compute_plan(transaction, definitions, files, workspace, is_looking_ahead, prune, plans)
-    held = find_held(transaction, whole)
+    held = find_held(transaction, whole.changes)
     if not held:
         return whole
     left_out = frozenset((change.kind, change.id) for change in held)
@@ -223,13 +223,13 @@ def _allowed_plan(
     return replace(free, held=held)
 
 
-def find_held(transaction: Transaction, difference: ApplyPlan) -> tuple[DefinitionChange, ...]:
+def find_held(transaction: Transaction, changes: tuple[DefinitionChange, ...]) -> tuple[DefinitionChange, ...]:
     """The changes that need approval: of what active projects reach, and of active projects that pruning disables.
 
     A project counts as active from its first activation until it is deactivated: one whose file was changed is active
     again as soon as the file is as it was.
     """
-    if not difference.basis.is_held:
+    if transaction.policies.in_force().activate is None:
         return ()
     active = [
         (state.project_id, version.project)
@@ -240,10 +240,10 @@ def find_held(transaction: Transaction, difference: ApplyPlan) -> tuple[Definiti
     projects, active_ids = [project for _, project in active], {project_id for project_id, _ in active}
     stored = transaction.stored_definitions()
     # Both before and after: a change may lead to other definitions.
-    reached = stored_keys(stored, projects) | stored_keys(with_changes(stored, difference.changes), projects)
+    reached = stored_keys(stored, projects) | stored_keys(with_changes(stored, changes), projects)
     return tuple(
         change
-        for change in difference.changes
+        for change in changes
         if change.action != "unchanged"
         and (
             change.id in active_ids and change.definition is None
@@ -297,6 +297,12 @@ def write_state(transaction: Transaction, effect: ProjectEffect, now: datetime.d
         conflict=effect.conflict,
         warnings=[str(error) for error in effect.findings],
     )
+
+
+def allowed_changes(transaction: Transaction, changes: tuple[DefinitionChange, ...]) -> tuple[DefinitionChange, ...]:
+    """The changes that are made without approval."""
+    held = {(change.kind, change.id) for change in find_held(transaction, changes)}
+    return tuple(change for change in changes if (change.kind, change.id) not in held)
 
 
 def _read_basis(transaction: Transaction) -> ApplyBasis:
