@@ -25,7 +25,7 @@ from daybook.engine.counters import observe_rows, read_observation
 from daybook.errors import DaybookError, Notice
 from daybook.expression import quote_identifier
 from daybook.io.filesystem import FileStat, arrow_path, list_files, relative_to
-from daybook.io.storage import PROVIDER_STORAGE, Storage
+from daybook.io.storage import PROVIDER_STORAGE, Storage, bucket_of
 from daybook.io.target import OutputColumn, Target, WrittenSlice
 from daybook.model.definition import TableVersion
 from daybook.model.types import TIME_COLUMNS, ColumnType, DecimalType, FloatType, IntegerType, parse_type
@@ -237,6 +237,16 @@ def kept_columns(target: Target, existing: Mapping[str, str | None]) -> tuple[Ou
 def _keep_type_hint(name: str, stored: str) -> str:
     """No setting of an output changes a type, so the column has to keep the one it has."""
     return f"`type: {stored}` on the assignment or aggregation that computes {name} keeps its type"
+
+
+# On object stores a move is a copy, so files are moved once, by the commit of their task, to the attempt's own folder.
+# Attempts at a task give a file the same name, so one that is repeated replaces what an earlier one has moved.
+_ONE_MOVE = {"mapreduce.fileoutputcommitter.algorithm.version": "2"}
+
+
+def write_options(folder: str, storage: Storage) -> dict[str, str]:
+    """What Spark is told to write part files into a folder of an attempt."""
+    return {**storage.spark_options(folder), **(_ONE_MOVE if bucket_of(folder) is not None else {})}
 
 
 _FOOTER_READERS = 8

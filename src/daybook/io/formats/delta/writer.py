@@ -55,6 +55,7 @@ from daybook.io.writer import (
     remove_tree,
     staged_parquet_files,
     translate_spark_failures,
+    write_options,
 )
 from daybook.model.types import RUN_PERIOD_COLUMN, DateType, IntegerType, StringType
 
@@ -109,9 +110,6 @@ _CONFIGURATION = {
 _ATTEMPTS = 30
 # Of the network, in one commit.
 _MOST_DISTURBANCES = 3
-# On object stores a move is a copy, so files are moved once, by the commit of their task, to the attempt's own folder.
-# Attempts at a task give a file the same name, so one that is repeated replaces what an earlier one has moved.
-_ONE_MOVE = {"mapreduce.fileoutputcommitter.algorithm.version": "2"}
 
 
 class DeltaWriter:
@@ -134,8 +132,7 @@ class DeltaWriter:
         folder = partition_folder({RUN_PERIOD_COLUMN: target.run_period}) if target.run_period is not None else ""
         watch = FingerprintObserver(target.columns, takes_fingerprint=False)
         with translate_spark_failures(target):
-            access = target.storage.spark_options(place)
-            writer = watch.on(df).write.options(**access, **(_ONE_MOVE if bucket_of(place) is not None else {}))
+            writer = watch.on(df).write.options(**write_options(place, target.storage))
             writer.mode("error").parquet(spark_uri(join_uri(place, folder) if folder else place, target.storage))
         files = staged_parquet_files(place, lambda footer: file_statistics(footer, target.columns), target.storage)
         return StagedOutput(place, sum(file.rows for file in files), files=files, digest=watch.digest, seen=seen)

@@ -26,6 +26,7 @@ from daybook.io.formats.iceberg.history import (
     versions_held_by,
 )
 from daybook.io.formats.iceberg.table import (
+    committed_fingerprint,
     committed_rows,
     data_folder,
     find_iceberg,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 class IcebergFormat(Format):
     name = "iceberg"
     is_landed = False
+    takes_fingerprint = False
 
     @cached_property
     def writer(self) -> IcebergWriter:
@@ -78,6 +80,9 @@ class IcebergFormat(Format):
 
     def committed_rows(self, target: TableTarget, commit: Commit) -> StoredRows:
         return committed_rows(target, commit)
+
+    def fingerprint(self, spark: "SparkSession", target: TableTarget, commit: Commit) -> str:
+        return committed_fingerprint(spark, target, commit)
 
     def has_changed(
         self, pin: TablePin, location: Location, workspace: Path, storage: Storage = PROVIDER_STORAGE

@@ -120,8 +120,8 @@ def snapshot_properties(target: TableTarget, staged: StagedOutput, *, is_dropped
     }
     if target.run_period is not None:
         properties[_SLICE] = target.run_period
-    if staged.fingerprint is not None:
-        properties[_FINGERPRINT] = staged.fingerprint
+    if staged.digest is not None:
+        properties[_FINGERPRINT] = staged.digest.rows
     if is_dropped:
         properties["daybook.dropped"] = "true"
     else:

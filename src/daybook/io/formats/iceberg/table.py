@@ -32,7 +32,7 @@ from daybook.io.bindings import (
     missing_column_errors,
 )
 from daybook.io.data_files import DataFile, TableFiles
-from daybook.io.filesystem import arrow_path, is_uri, join_uri, local_path
+from daybook.io.filesystem import arrow_path, is_uri, join_uri, list_files, local_path
 from daybook.io.format import PinnedLocation, ReadRequest
 from daybook.io.formats.iceberg.catalog import catalog_errors, feature_error, opened_table
 from daybook.io.formats.iceberg.columns import arrow_schema, slice_predicate
@@ -49,7 +49,7 @@ from daybook.io.pins import ReadPart, TablePin
 from daybook.io.storage import Storage
 from daybook.io.stored_rows import ParquetPart, StoredRows, parquet_rows
 from daybook.io.target import TableTarget, parse_staged_name
-from daybook.io.writer import Commit
+from daybook.io.writer import Commit, fingerprint
 from daybook.model.types import RUN_PERIOD_COLUMN
 from daybook.resolve.location import Location
 from daybook.resolve.paths import canonical_uri
@@ -403,25 +403,39 @@ def _has_appended_slice(table: Table, files: Iterable[DataFile]) -> bool:
 
 
 def committed_rows(target: TableTarget, commit: Commit) -> StoredRows:
-    """What a commit added, at the snapshot that it made: the files below the folder named after run and operation."""
-    label, version = target.label, commit.version
-    with opened_table(target.location, target.workspace, target.storage) as table:
-        snapshot_id = None if version is None else SnapshotVersion.of(version).snapshot_id
-        snapshot = None if table is None or snapshot_id is None else table.snapshot_by_id(snapshot_id)
-        if table is None or snapshot is None:
-            reason = "the table does not exist" if table is None else "the snapshot has expired"
-            raise DaybookError("RUN_084", run_id=target.run_id, location=label, reason=reason)
-        tasks = plan_files(table.scan(snapshot_id=snapshot_id), label)
-        _refuse_foreign_files(tasks, table, target.location, target.workspace)
-    own = (target.run_id, target.operation_seq)
-    paths = [_plain_path(task.file.file_path) for task in tasks]
-    written = [path for path in paths if parse_staged_name(path.split("/")[-2]) == own]
-    parts = [ParquetPart(path, storage=target.storage, names=ICEBERG_NAMES) for path in written]
-    rows = parquet_rows(target.columns, parts, label)
+    """What a commit added, at the snapshot that it made."""
+    paths = _committed_files(target, commit)
+    if paths is None:
+        reason = "the table or its snapshot no longer exists"
+        raise DaybookError("RUN_084", run_id=target.run_id, location=target.label, reason=reason)
+    parts = [ParquetPart(path, storage=target.storage, names=ICEBERG_NAMES) for path in paths]
+    rows = parquet_rows(target.columns, parts, target.label)
     if (row_count := sum(block.rows or 0 for block in rows.blocks)) != commit.rows:
         reason = f"the table has {row_count} of {commit.rows} rows"
-        raise DaybookError("RUN_084", run_id=target.run_id, location=label, reason=reason)
+        raise DaybookError("RUN_084", run_id=target.run_id, location=target.label, reason=reason)
     return rows
+
+
+def committed_fingerprint(spark: "SparkSession", target: TableTarget, commit: Commit) -> str:
+    """Of the rows a commit wrote, from its files; IO_009 when its snapshot has expired."""
+    paths = _committed_files(target, commit)
+    if paths is None or (commit.rows and not all(list_files(path, storage=target.storage) for path in paths)):
+        raise DaybookError("IO_009", location=target.label, reason="the snapshot of the run has expired")
+    bindings = [Binding(column.name, stored_name(column.name), column.type) for column in target.columns]
+    files = [DataFile(path) for path in paths]
+    return fingerprint(scan_parquet(spark, files, bindings, frozenset(), None, target.storage).plain, target.columns)
+
+
+def _committed_files(target: TableTarget, commit: Commit) -> list[str] | None:
+    """The files below the folder that is named after run and operation; None where the snapshot is gone."""
+    snapshot_id = None if commit.version is None else SnapshotVersion.of(commit.version).snapshot_id
+    with opened_table(target.location, target.workspace, target.storage) as table:
+        if table is None or snapshot_id is None or table.snapshot_by_id(snapshot_id) is None:
+            return None
+        tasks = plan_files(table.scan(snapshot_id=snapshot_id), target.label)
+        _refuse_foreign_files(tasks, table, target.location, target.workspace)
+    paths = [_plain_path(task.file.file_path) for task in tasks]
+    return [path for path in paths if parse_staged_name(path.split("/")[-2]) == (target.run_id, target.operation_seq)]
 
 
 def has_data_commits_since(pin: TablePin, location: Location, workspace: Path, storage: Storage) -> bool:

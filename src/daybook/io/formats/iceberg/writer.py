@@ -82,6 +82,7 @@ from daybook.io.writer import (
     remove_tree,
     staged_parquet_files,
     translate_spark_failures,
+    write_options,
 )
 from daybook.model.types import RUN_PERIOD_COLUMN
 
@@ -122,7 +123,7 @@ class IcebergWriter:
             seen = _seen(table, target) if checked is None else checked.seen
             place = staging_place(catalog, table, target)
             properties = {} if table is None else dict(table.properties)
-        watch = FingerprintObserver(target.columns)
+        watch = FingerprintObserver(target.columns, takes_fingerprint=False)
         rows = watch.on(df)
         columns = [
             F.col(quote_identifier(column.name)).alias(name, metadata={FIELD_ID: place.field_ids[name]})
@@ -133,14 +134,14 @@ class IcebergWriter:
             period = F.lit(target.run_period)
             columns.append(period.alias(RUN_PERIOD_COLUMN, metadata={FIELD_ID: place.field_ids[RUN_PERIOD_COLUMN]}))
         with translate_spark_failures(target):
-            writer = rows.select(*columns).write.options(**target.storage.spark_options(place.folder))
+            writer = rows.select(*columns).write.options(**write_options(place.folder, target.storage))
             writer.mode("error").parquet(spark_uri(place.folder, target.storage))
         schema = schema_of_files(target, place.field_ids)
         files = staged_parquet_files(
             place.folder, lambda footer: describe_file(footer, schema, properties), target.storage
         )
         count = sum(file.rows for file in files)
-        return StagedOutput(place.folder, count, watch.fingerprint, files=files, seen=seen, digest=watch.digest)
+        return StagedOutput(place.folder, count, files=files, digest=watch.digest, seen=seen)
 
     def commit(self, staged: StagedOutput, target: TableTarget, fence: Fence = no_fence) -> Commit:
         with opened_catalog(target.datasource, target.workspace, target.storage, creates=True) as catalog:

@@ -20,7 +20,7 @@ from daybook.io.formats.iceberg.catalog import load_table, opened_catalog
 from daybook.io.formats.iceberg.writer import IcebergWriter, describe_file, schema_of_files, staging_place
 from daybook.io.pins import Pin
 from daybook.io.target import OutputColumn, RunFacts, SliceOwner, TableTarget
-from daybook.io.writer import Commit, StagedOutput, staged_parquet_files
+from daybook.io.writer import Commit, RowsDigest, StagedOutput, staged_parquet_files
 from daybook.model.dataset import ColumnDef, Dataset, MainTable
 from daybook.model.datasource import IcebergOptions, IcebergSource
 from daybook.model.definition import DatasetVersion
@@ -80,7 +80,8 @@ class Lake:
         pq.write_table(pa.table(values, schema), f"{place.folder}/part-0.parquet")
         written = schema_of_files(target, place.field_ids)
         files = staged_parquet_files(place.folder, lambda footer: describe_file(footer, written, {}))
-        return StagedOutput(place.folder, len(keys), "0123", files, checked.seen)
+        digest = RowsDigest("0123", "0123")
+        return StagedOutput(place.folder, len(keys), files=files, digest=digest, seen=checked.seen)
 
     def write(self, keys: str, target: TableTarget | None = None, **changes: Any) -> Commit:
         target = target or self.target(**changes)
