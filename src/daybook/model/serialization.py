@@ -5,6 +5,7 @@ import json
 import re
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -252,7 +253,9 @@ def encode_definition(kind: DefinitionKind, model: DefinitionModel) -> Definitio
     return DefinitionText(body, _digest(content), _digest(structural_content(kind, content)))
 
 
+@lru_cache(maxsize=4096)
 def decode_definition(kind: DefinitionKind, body: str) -> Any:
+    """A model is immutable, so that of a text is made once."""
     return from_canonical(kind, stored_json(body))
 
 

@@ -23,6 +23,7 @@ from daybook.model.datasource import DataSource
 from daybook.plan.plan_cache import PlanCache
 from daybook.runs.attempt.lease import LeaseKeeper
 from daybook.runs.listener import RunListener
+from daybook.runs.permissions import WorkspacePlaces
 from daybook.runs.snapshot import RunSnapshot
 from daybook.store import open_store
 from daybook.store.address import EmbeddedStore, parse_address
@@ -62,6 +63,7 @@ class RunEnvironment:
     clock: Callable[[], datetime.datetime]
     version: str
     plans: PlanCache = field(default_factory=PlanCache)
+    own_places: WorkspacePlaces = field(default_factory=WorkspacePlaces)
     # May refuse a run in the transaction that creates it.
     before_start: Callable[[Transaction], None] = _allow_start
     # Is called when an attempt at a run begins, so that another thread can stop it.

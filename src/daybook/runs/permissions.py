@@ -237,9 +237,25 @@ def refuse_live_sandbox(
             raise DaybookError("APPROVAL_021", sandbox=sandbox, operation_seq=place.seq, output=place.label)
 
 
-def refuse_workspace_files(workspace: LoadedWorkspace, places: Iterable[WrittenPlace], *, is_sandboxed: bool) -> None:
+class WorkspacePlaces:
+    """What belongs to a workspace itself, found once for all runs that are prepared of the same definitions."""
+
+    def __init__(self) -> None:
+        self._known: dict[bool, tuple[LoadedWorkspace, _OwnPlaces]] = {}
+
+    def of(self, workspace: LoadedWorkspace, *, is_sandboxed: bool) -> "_OwnPlaces":
+        known = self._known.get(is_sandboxed)
+        if known is None or known[0] is not workspace:
+            own = _OwnPlaces(_own_places(workspace, is_sandboxed=is_sandboxed), workspace.root)
+            known = self._known[is_sandboxed] = (workspace, own)
+        return known[1]
+
+
+def refuse_workspace_files(
+    workspace: LoadedWorkspace, places: Iterable[WrittenPlace], known: WorkspacePlaces, *, is_sandboxed: bool
+) -> None:
     """IO_034 for outputs that equal, lie inside of or contain files of the workspace; IO_043 for hidden ones."""
-    own = _OwnPlaces(_own_places(workspace, is_sandboxed=is_sandboxed), workspace.root)
+    own = known.of(workspace, is_sandboxed=is_sandboxed)
     errors = (_place_error(place, own, workspace.root, is_sandboxed=is_sandboxed) for place in places)
     raise_all(error for error in errors if error is not None)
 

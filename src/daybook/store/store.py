@@ -19,6 +19,7 @@ from sqlalchemy import Connection, Engine, func, insert, inspect, select, text, 
 
 from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError
+from daybook.model.definition import DeclaredVersion
 from daybook.store.address import EmbeddedStore, SharedStore, StoreAddress, parse_address
 from daybook.store.database.connection import (
     back_up,
@@ -42,7 +43,7 @@ from daybook.store.database.tables import LOG_HEAD, METADATA, SCHEMA, WORKSPACE_
 from daybook.store.database.workspace_root import WorkspaceRoot, keep_relative
 from daybook.store.process import current_user
 from daybook.store.records import ActName, Actor, Credential
-from daybook.store.stored_definitions import read_definitions
+from daybook.store.stored_definitions import read_dataset, read_definitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +176,10 @@ class Transaction:
     def stored_definitions(self, *, with_sandbox: bool = False) -> Definitions:
         """The definitions as they are now; what drafts registered in the sandbox only `with_sandbox`."""
         return read_definitions(self.definitions, with_sandbox=with_sandbox)
+
+    def stored_dataset(self, dataset_id: str) -> DeclaredVersion | None:
+        """The latest version of a dataset, without reading all definitions."""
+        return read_dataset(self.definitions, dataset_id)
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:

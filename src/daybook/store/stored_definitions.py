@@ -1,6 +1,6 @@
 """The definitions of the store as a value; a transaction that only reads sees one state of the store."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from daybook.definitions.changes import DefinitionHead
@@ -34,6 +34,15 @@ def read_definitions(rows: "DefinitionRows", *, with_sandbox: bool = False) -> D
     )
 
 
+def read_dataset(rows: "DefinitionRows", dataset_id: str) -> DeclaredVersion | None:
+    """The latest version of one dataset, as `read_definitions` has it."""
+    head = rows.head("dataset", dataset_id)
+    if head is None:
+        return None
+    targets = Deferred(lambda: registered_targets(_projects(rows, tuple(rows.heads().values()))))
+    return with_target(_dataset_version(rows, head, None).value, lambda: targets.value)
+
+
 def _latest_versions(
     rows: "DefinitionRows", heads: Iterable[DefinitionHead], kind: DefinitionKind
 ) -> dict[str, LatestVersion[Any]]:
@@ -53,10 +62,32 @@ def _projects(rows: "DefinitionRows", heads: Iterable[DefinitionHead]) -> Iterat
 
 
 def _dataset_versions(rows: "DefinitionRows", head: DefinitionHead, targets: Deferred[Targets]) -> DatasetVersions:
-    numbered = {number: _dataset_version(rows, head, number) for number in range(1, head.version + 1)}
     latest = _dataset_version(rows, head, None)
     located = Deferred(lambda: with_target(latest.value, lambda: targets.value))
-    return DatasetVersions(located, numbered, _status(head))
+    return DatasetVersions(located, _NumberedVersions(rows, head), _status(head))
+
+
+class _NumberedVersions(Mapping[int, Deferred[DeclaredVersion | None]]):
+    """Every version of a dataset by number; most are never asked for."""
+
+    def __init__(self, rows: "DefinitionRows", head: DefinitionHead) -> None:
+        self._rows = rows
+        self._head = head
+        self._asked: dict[int, Deferred[DeclaredVersion | None]] = {}
+
+    def __getitem__(self, number: int) -> Deferred[DeclaredVersion | None]:
+        if not 1 <= number <= self._head.version:
+            raise KeyError(number)
+        if number not in self._asked:
+            read = _dataset_version(self._rows, self._head, number)
+            self._asked[number] = Deferred(lambda: read.value)
+        return self._asked[number]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(1, self._head.version + 1))
+
+    def __len__(self) -> int:
+        return self._head.version
 
 
 def _dataset_version(rows: "DefinitionRows", head: DefinitionHead, number: int | None) -> Deferred[DeclaredVersion]:

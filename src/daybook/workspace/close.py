@@ -1,7 +1,9 @@
 """The close: its graph, the state of every node, and the build of what is not fresh."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from daybook.errors import DaybookError, Notice, notice
@@ -51,6 +53,8 @@ class CloseStatus:
     nodes: tuple[NodeStatus, ...]
     left_out: Hidden[tuple[str, ...]] = ()
     notices: Hidden[tuple[Notice, ...]] = ()
+    # The folder of each project's file, relative to the workspace.
+    folders: Hidden[Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def causes(self) -> "tuple[RootCause, ...]":
@@ -144,7 +148,16 @@ def close_status(
             statuses = close.statuses(close.closure(nodes, close.span, frozenset(active)))
             span_nodes = frozenset(nodes)
             shown = tuple(status for node, status in statuses.items() if node in span_nodes)
-            return CloseStatus(shown, close.nodes.left_out(close.span, targets), (*notices, *close.notices()))
+            left_out = close.nodes.left_out(close.span, targets)
+            return CloseStatus(shown, left_out, (*notices, *close.notices()), _project_folders(files))
+
+
+def _project_folders(files: CheckedFiles) -> dict[str, str]:
+    root = files.workspace.root
+    return {
+        project_id: os.path.relpath(Path(definition.file).parent, root) if definition.file else "."
+        for project_id, definition in files.workspace.definitions["project"].items()
+    }
 
 
 def _error_notices(files: CheckedFiles) -> tuple[Notice, ...]:

@@ -283,7 +283,7 @@ def prepare(
         places = (output.place for output in prepared.outputs)
         refuse_live_sandbox(transaction, places, live, definitions, workspace.root, sandbox)
     targets = (output.place for output in prepared.outputs)
-    refuse_workspace_files(workspace, targets, is_sandboxed=sandbox is not None)
+    refuse_workspace_files(workspace, targets, environment.own_places, is_sandboxed=sandbox is not None)
     absent = absent_period_notices(plan, prepared.snapshot.sources, periods)
     return replace(prepared, notices=(*notices, *prepared.notices, *absent))
 

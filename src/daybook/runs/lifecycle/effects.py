@@ -123,7 +123,7 @@ class ProjectEffects:
         changed = set(dataset_ids)
         return tuple(
             self._of_active(state, active, None)
-            for state, active in self._runnable()
+            for state, active in self._runnable(self._projects.reading(changed))
             if state.project_id not in but and changed & {item.dataset_id for item in active.inputs}
         )
 
@@ -195,7 +195,7 @@ class ProjectEffects:
         """Active projects that other files define, when something they read changes."""
         datasets = {change.id for change in changes if is_changed_dataset(change)}
         is_anything_disabled = any(change.action == "disabled" for change in changes)
-        for state, active in self._runnable():
+        for state, active in self._runnable(self._projects.all()):
             if state.project_id in mine:
                 continue
             inputs = {item.dataset_id for item in active.inputs}
@@ -203,8 +203,8 @@ class ProjectEffects:
             if is_anything_disabled or datasets & inputs or is_awaited:
                 yield self._of_active(state, active, None)
 
-    def _runnable(self) -> Iterator[tuple[ProjectState, ProjectVersion]]:
-        for state in self._projects.all():
+    def _runnable(self, states: Iterable[ProjectState]) -> Iterator[tuple[ProjectState, ProjectVersion]]:
+        for state in states:
             if state.status in ("active", "conflict"):
                 active = find_active_project(self._rows, self._projects, state)
                 if active is not None:

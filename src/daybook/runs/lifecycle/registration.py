@@ -1,6 +1,7 @@
 """Makes what an output wrote a dataset version that others can read at once."""
 
 import datetime
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from daybook.definitions.activated import unpinned_inputs
@@ -12,8 +13,8 @@ from daybook.plan.expected import as_expected
 from daybook.plan.plan_cache import PlanCache
 from daybook.runs.lifecycle.apply import write_state
 from daybook.runs.lifecycle.effects import ProjectEffect, ProjectEffects
-from daybook.store.database.projects import find_active_project
-from daybook.store.records import Registration
+from daybook.store.database.projects import ProjectVersion, find_active_project
+from daybook.store.records import ProjectState, Registration
 from daybook.store.store import Transaction
 
 
@@ -35,7 +36,7 @@ def register_output(
     plans: PlanCache | None = None,
 ) -> RegisteredDataset:
     """Make what an output wrote a dataset version that others can read at once."""
-    before = transaction.stored_definitions().declared(dataset.id)
+    before = transaction.stored_dataset(dataset.id)
     version = transaction.definitions.register(dataset, registration, now=now)
     if before is not None and before.dataset == dataset and before.status == "active":
         # Newer data of the same columns in the same location changes nothing for the projects that read it.
@@ -58,20 +59,22 @@ def _with_awaited_by_readers(
     transaction: Transaction, definitions: Definitions, dataset_id: str, plans: PlanCache
 ) -> Definitions:
     """What no run has registered yet is awaited: a project that reads it, too, is not in conflict for that."""
-    active = [
-        version
-        for state in transaction.projects.all()
-        if state.status in ("active", "conflict")
-        and (version := find_active_project(transaction.definitions, transaction.projects, state)) is not None
-    ]
     awaited = {
         item.dataset_id
-        for version in active
-        if any(item.dataset_id == dataset_id for item in version.inputs)
+        for version in _active_projects(transaction, transaction.projects.reading([dataset_id]))
         for item in unpinned_inputs(version.inputs)
         if definitions.declared(item.dataset_id, item.version) is None
     }
     if not awaited:
         return definitions
+    active = _active_projects(transaction, transaction.projects.all())
     projects = [Definition("project", version.project, SourceMap.empty()) for version in active]
     return as_expected(definitions, projects, plans, dataset_ids=awaited)
+
+
+def _active_projects(transaction: Transaction, states: Iterable[ProjectState]) -> Iterator[ProjectVersion]:
+    for state in states:
+        if state.status in ("active", "conflict"):
+            version = find_active_project(transaction.definitions, transaction.projects, state)
+            if version is not None:
+                yield version

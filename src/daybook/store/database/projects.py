@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 
 from daybook.definitions.activated import ProjectInput
 from daybook.definitions.column_usage import StoredColumnUsage
@@ -62,6 +62,12 @@ class Projects:
 
     def all(self) -> tuple[ProjectState, ...]:
         return self._states(None)
+
+    def reading(self, dataset_ids: Iterable[str]) -> tuple[ProjectState, ...]:
+        """The projects whose active version was checked with one of the datasets."""
+        of_active = PROJECT_INPUT.c.project_version == PROJECT_STATE.c.active_version
+        reads = (PROJECT_INPUT.c.project_id == PROJECT_STATE.c.project_id) & of_active
+        return self._states(None, select(1).where(reads, PROJECT_INPUT.c.dataset_id.in_(sorted(dataset_ids))).exists())
 
     def set_state(
         self,
@@ -121,7 +127,7 @@ class Projects:
         query = _USAGE.where(COLUMN_USE.c.project_id == project_id, COLUMN_USE.c.project_version == version)
         return tuple(to_record(StoredColumnUsage, COLUMN_USE, row) for row in self._connection.execute(query))
 
-    def _states(self, project_id: str | None) -> tuple[ProjectState, ...]:
+    def _states(self, project_id: str | None, condition: ColumnElement[bool] | None = None) -> tuple[ProjectState, ...]:
         query = (
             select(PROJECT_STATE, DEFINITION.c.latest_version)
             .join(DEFINITION, (DEFINITION.c.kind == "project") & (DEFINITION.c.id == PROJECT_STATE.c.project_id))
@@ -129,6 +135,8 @@ class Projects:
         )
         if project_id is not None:
             query = query.where(PROJECT_STATE.c.project_id == project_id)
+        if condition is not None:
+            query = query.where(condition)
         return tuple(
             to_record(
                 ProjectState,

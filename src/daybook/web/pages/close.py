@@ -1,5 +1,8 @@
 """Pages of the close: its grid and graph, periods, runs, and actions with their confirmation and list."""
 
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 from urllib.parse import quote
 
@@ -56,27 +59,95 @@ def close_picture(graph: "CloseGraphResult", status: "CloseStatus") -> Markup:
     return Markup(draw_graph(nodes, edges, title="Who reads what from whom"))
 
 
+def _among(graph: "CloseGraphResult", projects: Collection[str]) -> "CloseGraphResult":
+    """The graph of some projects."""
+    edges = (edge for edge in graph.edges if edge.maker in projects and edge.reader in projects)
+    return replace(graph, nodes=tuple(node for node in graph.nodes if node.project in projects), edges=tuple(edges))
+
+
 @router.get("/")
 def start() -> Response:
     return RedirectResponse("/close", 303)
 
 
+# A close of more projects is shown by folders; of more projects at once, rows and graph are not readable.
+_MOST_PROJECTS = 60
+_MOST_SHOWN = 200
+_MOST_REASONS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class FolderRow:
+    """The projects in a folder: how many nodes have each state, by period, and those that are shown."""
+
+    folder: str
+    size: int
+    counts: Mapping[str, Counter[str]]
+    projects: tuple[str, ...]
+
+
+def folder_rows(
+    status: "CloseStatus", *, search: str | None = None, state: str | None = None, folder: str | None = None
+) -> tuple[FolderRow, ...]:
+    """The grid by folders. Projects are shown that are asked for, or all of a small close."""
+    chosen: dict[str, list[str]] = {}
+    with_state = {node.node.project for node in status.nodes if node.state == state}
+    for project in status.projects:
+        fits = (not search or search.casefold() in project.casefold()) and (not state or project in with_state)
+        if fits:
+            chosen.setdefault(status.folders.get(project, "."), []).append(project)
+    counts: dict[str, dict[str, Counter[str]]] = {}
+    for node in status.nodes:
+        by_period = counts.setdefault(status.folders.get(node.node.project, "."), {})
+        by_period.setdefault(node.node.period.identifier, Counter())[node.state] += 1
+    is_open = bool(search or state) or len(status.projects) <= _MOST_PROJECTS or len(chosen) == 1
+    left, rows = _MOST_SHOWN, []
+    for name, projects in sorted(chosen.items()):
+        shown = projects[:left] if is_open or name == folder else []
+        left -= len(shown)
+        rows.append(FolderRow(name, len(projects), counts[name], tuple(shown)))
+    return tuple(rows)
+
+
 @router.get("/close")
-def close(request: Request, served: ServedHere, period: Annotated[str | None, _SHORT_TEXT] = None) -> Response:
-    period = _written(period)
+def close(
+    request: Request,
+    served: ServedHere,
+    period: Annotated[str | None, _SHORT_TEXT] = None,
+    search: Annotated[str | None, _SHORT_TEXT] = None,
+    state: Annotated[str | None, _SHORT_TEXT] = None,
+    folder: Annotated[str | None, _SHORT_TEXT] = None,
+) -> Response:
+    period, search, state, folder = _written(period), _written(search), _written(state), _written(folder)
     status, graph, latest, works = served.status(period), served.graph(), served.runs(limit=10), served.actions.works
 
     def values() -> dict[str, Any]:
+        rows = folder_rows(status, search=search, state=state, folder=folder)
+        shown = {project for row in rows for project in row.projects}
+        picture = None
+        if len(graph.nodes) <= _MOST_PROJECTS:
+            picture = close_picture(graph, status)
+        elif 0 < len(shown) <= _MOST_PROJECTS:
+            picture = close_picture(_among(graph, shown), status)
         return {
             "title": "Close",
             "period": period,
+            "search": search,
+            "state_filter": state,
+            "all_states": sorted({node_status.state for node_status in status.nodes}),
+            "folder": folder,
+            "folders": rows,
+            "closed_periods": {node.node.period.identifier for node in status.nodes if node.is_closed},
+            "most_reasons": _MOST_REASONS,
+            "hidden": sum(row.size - len(row.projects) for row in rows if row.projects),
             "status": status,
             "states": {
                 (node_status.node.project, node_status.node.period.identifier): node_status
                 for node_status in status.nodes
+                if node_status.node.project in shown
             },
             "graph": graph,
-            "picture": close_picture(graph, status),
+            "picture": picture,
             "latest": latest.runs,
             "works": works,
             "events": "/api/v1/runs/events",

@@ -1,0 +1,188 @@
+"""What commands on a close cost while it grows: 10, 100 and 1,000 projects of 12 periods, in chains and in fans.
+
+Run it as `python -m benchmarks.close_growth [PROJECTS…] [--shape chain | fan] [--steps STEP…]`. Each step is a process
+of its own, in which nodes are recorded instead of computed by Spark: what is left is what Daybook does for each node.
+Aims: at 1,000 projects at most 1.3 times the processor time of 100 projects for each node, and `status` within five
+seconds and 1 GB.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from sqlalchemy import Engine, event
+
+from benchmarks.figures import record
+from daybook.graph.build import BuildRequest, build
+from daybook.graph.listener import BuildListener
+from daybook.resolve.project_files import CheckedFiles
+from daybook.workspace.close import close_graph, close_status, plan_close_build
+from daybook.workspace.definitions import validate_definitions
+from daybook.workspace.lifecycle import activate_projects
+from daybook.workspace.open_workspace import open_workspace
+from tests.recorded_runs import record_run
+from tests.workspaces import Folder, no_session, to_table
+
+COLUMNS = [{"name": "account", "type": "string"}, {"name": "amount", "type": "decimal(18,2)"}]
+MONTHS = tuple(f"2026-{month:02}" for month in range(1, 13))
+SPAN = f"{MONTHS[0]}..{MONTHS[-1]}"
+# Of these projects one reads the other, or all read the first and the last reads all.
+GROUP = 10
+STEPS = ("validate", "activate", "build", "status", "graph", "dry-run", "rebuild")
+STATUS_SECONDS, STATUS_BYTES = 5.0, 1_000_000_000
+GROWTH = 1.3
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Of a step: by the clock, of the processor, statements and transactions of the store, the largest memory."""
+
+    seconds: float
+    processor: float
+    statements: int
+    transactions: int
+    peak_bytes: int
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("projects", type=int, nargs="*", default=[10, 100, 1000])
+    parser.add_argument("--shape", choices=("chain", "fan"), default="chain")
+    parser.add_argument("--steps", nargs="+", choices=STEPS, default=STEPS)
+    parser.add_argument("--limit", type=int, default=900, help="seconds after which a step is given up")
+    # A step in a process of its own.
+    parser.add_argument("--step", choices=STEPS)
+    parser.add_argument("--root", type=Path)
+    wanted = parser.parse_args(arguments)
+    if wanted.step is not None:
+        print(json.dumps(asdict(measure(wanted.step, wanted.root))))
+        return 0
+    costs: dict[tuple[str, int], Cost] = {}
+    for projects in wanted.projects:
+        with tempfile.TemporaryDirectory(prefix="daybook-bench-") as folder:
+            root = define_close(Path(folder) / "w", projects, wanted.shape)
+            print(f"\n{projects} projects in {wanted.shape}s, {len(MONTHS)} periods", flush=True)
+            for step in wanted.steps:
+                cost = measure_apart(step, root, wanted.limit)
+                if cost is None:
+                    print(f"  {step:9} not done within {wanted.limit} s", flush=True)
+                    break
+                costs[step, projects] = cost
+                print(f"  {step:9} {described(cost, step, projects)}", flush=True)
+                record(f"{step} of {projects} projects", [cost.processor])
+    return 0 if all(list(report(costs))) else 1
+
+
+def report(costs: dict[tuple[str, int], Cost]) -> Any:
+    """Whether each aim is met that was measured."""
+    for step in STEPS:
+        small, large = costs.get((step, 100)), costs.get((step, 1000))
+        if small is not None and large is not None:
+            ratio = large.processor / 1000 / (small.processor / 100)
+            print(f"{step}: {ratio:.2f} times the processor time of 100 projects for each node")
+            yield ratio <= GROWTH
+    status = costs.get(("status", 1000))
+    if status is not None:
+        yield status.processor <= STATUS_SECONDS and status.peak_bytes <= STATUS_BYTES
+
+
+def described(cost: Cost, step: str, projects: int) -> str:
+    nodes = projects if step in ("validate", "activate") else projects * len(MONTHS)
+    unit = "project" if step in ("validate", "activate") else "node"
+    return (
+        f"{cost.seconds:7.1f} s, {cost.processor:7.1f} s of processor time, {cost.processor / nodes * 1000:6.1f} ms "
+        f"a {unit}; {cost.statements / nodes:5.1f} statements, {cost.transactions / nodes:4.1f} transactions a {unit}; "
+        f"{cost.peak_bytes / 1e6:5.0f} MB"
+    )
+
+
+def measure_apart(step: str, root: Path, limit: int) -> Cost | None:
+    command = [sys.executable, "-m", "benchmarks.close_growth", "--step", step, "--root", str(root)]
+    try:
+        done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return None
+    return Cost(**json.loads(done.stdout.splitlines()[-1]))
+
+
+def measure(step: str, root: Path) -> Cost:
+    counts = {"statements": 0, "transactions": 0}
+
+    def count_statement(*_: Any) -> None:
+        counts["statements"] += 1
+
+    def count_transaction(*_: Any) -> None:
+        counts["transactions"] += 1
+
+    event.listen(Engine, "before_cursor_execute", count_statement)
+    event.listen(Engine, "begin", count_transaction)
+    began, before = time.perf_counter(), time.process_time()
+    act(step, root)
+    seconds, processor = time.perf_counter() - began, time.process_time() - before
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return Cost(round(seconds, 3), round(processor, 3), counts["statements"], counts["transactions"], peak)
+
+
+def act(step: str, root: Path) -> None:
+    workspace = open_workspace(root)
+    match step:
+        case "validate":
+            assert validate_definitions(workspace=root).is_ok
+        case "activate":
+            activate_projects(workspace)
+        case "status":
+            close_status(workspace, period=SPAN)
+        case "graph":
+            close_graph(workspace, period=SPAN)
+        case "dry-run":
+            plan_close_build(workspace, BuildRequest(SPAN))
+        case "build":
+            build_recorded(root)
+        case _:
+            Folder(root, no_session).write_csv("data/s0/2026-06.csv", [{"account": "late", "amount": "2.00"}])
+            build_recorded(root)
+
+
+def build_recorded(root: Path) -> None:
+    """A build whose nodes leave in the store what a run leaves there."""
+    folder = Folder(root, no_session)
+    workspace = folder.load()
+    with folder.around(workspace) as around, patch("daybook.graph.build.execute_run", record_run):
+        result = build(CheckedFiles(workspace), around, BuildRequest(SPAN, jobs=1), BuildListener())
+    assert result.is_ok, result.problems[:3]
+
+
+def define_close(root: Path, projects: int, shape: str) -> Path:
+    folder = Folder.new(root, no_session)
+    for number in range(projects):
+        for month in MONTHS:
+            folder.write_csv(f"data/s{number}/{month}.csv", [{"account": "a", "amount": "1.00"}])
+        location = {"path": f"data/s{number}/{{{{identifier}}}}.csv"}
+        folder.dataset(f"s{number}", COLUMNS, location, temporal_mode="period")
+        appends = [
+            {"type": "append", "arguments": {"source": {"dataset_id": f"d{maker}"}}} for maker in makers(number, shape)
+        ]
+        output = to_table(f"t{number}", columns=["account", "amount"], register_as_dataset=f"d{number}")
+        folder.project(*appends, output, id_=f"p{number:04}", input_=f"s{number}")
+    return root
+
+
+def makers(number: int, shape: str) -> list[int]:
+    first, position = number - number % GROUP, number % GROUP
+    if position == 0:
+        return []
+    if shape == "chain":
+        return [number - 1]
+    return [first] if position < GROUP - 1 else list(range(first, number))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
