@@ -129,6 +129,9 @@ def examine_machine() -> Iterator[DoctorFinding]:
     yield _examine_installed_spark()
     for package in ("deltalake", "pyarrow"):
         yield DoctorFinding(package, "ok", importlib.metadata.version(package))
+    # An extra, which most workspaces do without.
+    with suppress(importlib.metadata.PackageNotFoundError):
+        yield DoctorFinding("pyiceberg", "ok", importlib.metadata.version("pyiceberg"))
     memory = memory_bytes()
     shown = f"{memory / GIGABYTE:.1f} GB, {usable_cores()} cores"
     if memory < _RECOMMENDED_MEMORY:

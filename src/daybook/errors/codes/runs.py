@@ -48,9 +48,9 @@ RUN_CODES: dict[str, Code] = code_family(
     Code(
         "RUN_008",
         "Versions of {dataset} are not kept: they show the current data of {place}",
-        "Only Delta tables keep their versions. In other formats, the next write changes the data of a "
+        "Only tables of Delta and Iceberg keep their versions. In other formats, the next write changes the data of a "
         "registered version.",
-        hint="write to a data source of type delta to keep the data of each version",
+        hint="write to a data source of type delta or iceberg to keep the data of each version",
     ),
     Code(
         "RUN_009",
@@ -67,7 +67,7 @@ RUN_CODES: dict[str, Code] = code_family(
     Code(
         "RUN_012",
         "The inputs of run {run_id} no longer exist",
-        "A replay or an explanation needs the data that the run read: the version of a Delta table, the "
+        "A replay or an explanation needs the data that the run read: the version of a table, the "
         "files, or the landed copy.",
         hint="`retention` in daybook.yaml defines how long they are kept",
     ),
@@ -271,7 +271,7 @@ RUN_CODES: dict[str, Code] = code_family(
     Code(
         "RUN_084",
         "The rows that run {run_id} wrote to {location} are no longer available: {reason}",
-        "A Delta table keeps what each run wrote. In other formats, a later run replaces the rows, and "
+        "Tables of Delta and Iceberg keep what each run wrote. In other formats, a later run replaces the rows, and "
         "Daybook never shows rows of another run instead.",
         hint="`daybook replay {run_id}` computes them again and keeps them",
     ),

@@ -125,7 +125,7 @@ IO_CODES: dict[str, Code] = code_family(
         "IO_025",
         "{location} is on an object store, where {format} cannot be written safely",
         "An object store has no atomic rename, so readers could see a folder that is only partly written.",
-        hint="write tables of type delta there",
+        hint="write tables of type delta or iceberg there",
     ),
     Code(
         "IO_026",
