@@ -13,6 +13,7 @@ from daybook.errors import DaybookError, flatten
 from daybook.io.formats.files.format import FileWriter
 from daybook.runs.result import RunFailedError
 from daybook.runs.totals import MadeBy, MeasureTotals, RunTotals
+from daybook.workspace.close import close_status
 from daybook.workspace.open_workspace import open_workspace
 from daybook.workspace.result_json import as_json
 from daybook.workspace.totals import run_totals
@@ -422,3 +423,21 @@ def test_tables_of_a_database_that_are_read_together_cannot_be_told_apart(folder
         say(folder, "rows\n0\n", period)
     folder.project(to_table(), input_="recent")
     assert failed(folder) == ["TOTALS_013"]
+
+
+def test_a_node_is_stale_when_its_control_file_changes(folder: Folder) -> None:
+    controlled(folder, PATH)
+    folder.project(to_table(), level="month")
+    say(folder, "rows\n4\n")
+    folder.apply()
+    folder.activate()
+    folder.run()
+    workspace = open_workspace(folder.root)
+
+    def state() -> str:
+        (node,) = close_status(workspace, period="2026-01").nodes
+        return str(node.state)
+
+    assert state() == "fresh"
+    say(folder, "rows,total_amount\n4,220.00\n")
+    assert state() == "stale"
