@@ -26,15 +26,19 @@ class ObjectFolder(Folder):
     def on(cls, bucket: Bucket, root: Path, session: SessionProvider, **settings: Any) -> "ObjectFolder":
         folder = cls(root, session, bucket)
         root.mkdir(parents=True, exist_ok=True)
-        storage = {bucket.uri: bucket.settings}
-        written = {"name": "tests", "state": f"{bucket.uri}/state", "storage": storage, **settings}
-        (root / "daybook.yaml").write_text(dump(written))
+        folder.reach(bucket, **settings)
         bucket.put("data/orders.csv", csv_text(ORDERS))
         folder.datasource("lake", "delta", path=f"{bucket.uri}/lake")
         folder.datasource("files", "csv", path=f"{bucket.uri}/data")
         folder.dataset("orders", COLUMNS, {"datasource_id": "files", "table": "orders.csv"}, temporal_mode="period")
         folder.project(assign("amount", "amount * 2"), to_table())
         return folder
+
+    def reach(self, bucket: Bucket, **settings: Any) -> None:
+        """How the bucket is reached from now on."""
+        storage = {bucket.uri: bucket.settings}
+        written = {"name": "tests", "state": f"{bucket.uri}/state", "storage": storage, **settings}
+        (self.root / "daybook.yaml").write_text(dump(written))
 
     def table(self, name: str = "result", version: int | None = None) -> list[dict[str, Any]]:
         """The rows of a Delta table in the lake, by an independent reader."""

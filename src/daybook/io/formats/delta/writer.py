@@ -107,6 +107,8 @@ _CONFIGURATION = {
     "delta.deletedFileRetentionDuration": "interval 36500 days",
     "delta.enableExpiredLogCleanup": "false",
 }
+# Every question about a table reads its log back to the last checkpoint, on object stores with a request per commit.
+_COMMITS_TO_CHECKPOINT = 10
 _ATTEMPTS = 30
 # Of the network, in one commit.
 _MOST_DISTURBANCES = 3
@@ -272,7 +274,7 @@ class DeltaWriter:
             actions,
             mode="error",
             partition_by=list(_partition_columns(target)),
-            configuration=_CONFIGURATION,
+            configuration=_configuration(target),
             commit_properties=_commit_properties(None, target, staged),
             storage_options=target.storage.delta_options(target.uri),
         )
@@ -288,7 +290,7 @@ class DeltaWriter:
                 adds,
                 mode="overwrite",
                 partition_by=partitions,
-                configuration=_CONFIGURATION,
+                configuration=_configuration(target),
                 commit_properties=properties,
                 storage_options=target.storage.delta_options(target.uri),
             )
@@ -320,6 +322,12 @@ class DeltaWriter:
         commit = _find_commit_info(table, target)
         # Where the log no longer says which folder it was, none of them may go.
         return "*" if commit is None else str(commit[1]["place"])
+
+
+def _configuration(target: FileTarget) -> dict[str, str]:
+    if bucket_of(target.uri) is None:
+        return _CONFIGURATION
+    return {**_CONFIGURATION, "delta.checkpointInterval": str(_COMMITS_TO_CHECKPOINT)}
 
 
 def _open(target: FileTarget) -> DeltaTable | None:

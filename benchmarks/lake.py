@@ -1,0 +1,129 @@
+"""The close on S3, a SeaweedFS server on this machine: Daybook and PySpark by hand, and Daybook on the local disk.
+
+python -m benchmarks.lake [--lines 5] [--rounds 5]
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+from pyspark.sql import SparkSession
+
+from benchmarks.close import by_hand
+from benchmarks.close.by_hand import Address
+from benchmarks.close.data import make_ledger
+from benchmarks.close.workspace import write_workspace
+from benchmarks.figures import record
+from benchmarks.meter import measure
+from daybook.definitions.loading import load_workspace
+from daybook.engine.java.session import start_session, stop_session
+from daybook.model.settings import EngineSettings
+from daybook.runs.attempt.request import RunRequest
+from daybook.runs.environment import open_run_environment
+from daybook.workspace.lifecycle import apply_changes
+from daybook.workspace.open_workspace import open_workspace
+from tests.object_proxy import running_proxy
+from tests.object_store import KEY, KEY_VARIABLE, Bucket, hadoop_jars, running_object_store, server_program
+from tests.workspaces import dump, run_files
+
+HAND_AIM = 1.1
+
+
+def upload(folder: Path, bucket: Bucket) -> None:
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        bucket.put(f"{folder.name}/{file.relative_to(folder).as_posix()}", file.read_bytes())
+
+
+def workspace_on(bucket: Bucket, folder: Path, ledger: Path, name: str) -> Path:
+    """The workspace of the close whose ledger, tables and state are in a bucket."""
+    root = write_workspace(folder, ledger)
+    for file in sorted(root.rglob("*.yaml")):
+        text = file.read_text().replace(str(ledger), f"{bucket.uri}/{ledger.name}")
+        file.write_text(text.replace("options: {path: out}", f"options: {{path: {bucket.uri}/{name}}}"))
+    settings = {"state": f"{bucket.uri}/state-{name}", "storage": {bucket.uri: bucket.settings}}
+    with (root / "daybook.yaml").open("a") as stream:
+        stream.write(dump(settings))
+    return root
+
+
+def close(spark: SparkSession, root: Path) -> None:
+    workspace = load_workspace(root)
+    with open_run_environment(workspace, lambda: spark) as around:
+        run_files(workspace, around, RunRequest("close", "2026"))
+
+
+def settings_of(bucket: Bucket, memory: str) -> EngineSettings:
+    """Both programs have the same session; by hand the key is in its settings."""
+    id_, _, secret = KEY.partition(":")
+    access = {
+        "endpoint": bucket.endpoint,
+        "endpoint.region": "us-east-1",
+        "path.style.access": "true",
+        "connection.ssl.enabled": "false",
+        "access.key": id_,
+        "secret.key": secret,
+    }
+    conf = {f"spark.hadoop.fs.s3a.{name}": value for name, value in access.items()}
+    return EngineSettings(conf={**conf, "spark.jars": ",".join(hadoop_jars()), "spark.driver.memory": memory})
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lines", type=float, default=5.0, help="millions of journal lines")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--memory", default="4g", help="Spark's driver memory")
+    options = parser.parse_args(arguments)
+    if server_program() is None or not hadoop_jars():
+        print("SeaweedFS or Hadoop's S3 client is not here: tools/jars hadoop-aws")
+        return 0
+    os.environ[KEY_VARIABLE] = KEY
+    with (
+        running_object_store() as store,
+        running_proxy(store.endpoint) as proxy,
+        tempfile.TemporaryDirectory(prefix="daybook-lake-") as scratch,
+    ):
+        bucket, folder = store.new_bucket(), Path(scratch)
+        ledger = folder / "ledger"
+        make_ledger(ledger, round(options.lines * 1_000_000))
+        upload(ledger, bucket)
+        spark = start_session(settings_of(bucket, options.memory), app_name="lake", workload="long")
+
+        def on_s3(name: str, reached: Bucket = bucket) -> Callable[[], None]:
+            root = workspace_on(reached, folder / name, ledger, name)
+            apply_changes(open_workspace(root))
+            return lambda: close(spark, root)
+
+        def on_disk(name: str) -> Callable[[], None]:
+            root = write_workspace(folder / name, ledger)
+            apply_changes(open_workspace(root))
+            return lambda: close(spark, root)
+
+        def hand(name: str) -> Callable[[], None]:
+            place = Address(f"s3a://{bucket.name}")
+            return lambda: by_hand.close(spark, place / ledger.name, place / name)
+
+        contenders = {"on S3": on_s3, "by hand on S3": hand, "on disk": on_disk}
+        times: dict[str, list[float]] = {name: [] for name in contenders}
+        for round_ in range(-1, options.rounds):
+            for name, prepared in contenders.items():
+                reading = measure(prepared(f"{name.replace(' ', '-')}-{round_}"), store.process.pid)
+                if round_ >= 0:
+                    times[name].append(reading.wall)
+        on_s3("counted", bucket.through(proxy.endpoint))()
+        stop_session(spark)
+    for name, taken in times.items():
+        record(f"lake, {name}", taken)
+        print(f"{name:15} {median(taken):8.2f} s")
+    ratio = median(own / other for own, other in zip(times["on S3"], times["by hand on S3"], strict=True))
+    print(
+        f"on S3, Daybook takes {ratio:.2f} of by hand, aim {HAND_AIM}; one close sends {len(proxy.requests)} requests"
+    )
+    return int(ratio > HAND_AIM)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
