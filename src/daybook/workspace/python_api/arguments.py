@@ -26,6 +26,10 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple)
+
+
 def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
@@ -36,7 +40,7 @@ def _is_date(value: Any) -> bool:
 
 def _is_condition(value: Any) -> bool:
     """A column, a comparison, and a value unless the comparison needs none."""
-    is_pair = isinstance(value, list | tuple) and len(value) in (2, 3) and all(map(_is_text, value[:2]))
+    is_pair = _is_list(value) and len(value) in (2, 3) and all(map(_is_text, value[:2]))
     return is_pair and all(map(_is_key, value[2:]))
 
 
@@ -49,9 +53,9 @@ _FLAG: _Check = (lambda value: isinstance(value, bool), "True or False")
 _PATH: _Check = (lambda value: isinstance(value, str | Path), "a path")
 _POSITIVE: _Check = (lambda value: _is_whole(value) and value >= 1, "a whole number from 1")
 
-_COLUMNS: _Check = (lambda value: isinstance(value, list | tuple) and all(map(_is_text, value)), "a list of columns")
+_COLUMNS: _Check = (lambda value: _is_list(value) and all(map(_is_text, value)), "a list of columns")
 
-# What each parameter of the methods takes; the same name means the same everywhere.
+# What each parameter of the methods takes; a name means the same everywhere unless a method is named with it.
 ARGUMENT_CHECKS: Mapping[str, _Check] = {
     "path": _PATH,
     "folder": _PATH,
@@ -87,10 +91,22 @@ ARGUMENT_CHECKS: Mapping[str, _Check] = {
         "values by the names of parameters",
     ),
     "as_of": (lambda value: _is_text(value) or _is_date(value), "a date, or its text such as 2026-01-15"),
+    "certificate": _PATH,
+    "out": _PATH,
+    "files": (lambda value: all(isinstance(path, str | Path) for path in value), "paths"),
+    "seal.key": _TEXT,
+    "verify.key": _PATH,
+    "accept_stale": (lambda value: _is_list(value) and all(map(_is_text, value)), "a list of nodes"),
+    "timestamp": _TEXT,
+    "roles": (lambda value: _is_list(value) and all(map(_is_text, value)), "a list of roles"),
+    "account": (lambda value: _is_whole(value) and value >= 0, "the number of an account of this machine"),
+    "number": _POSITIVE,
+    "before": _POSITIVE,
+    "head": _TEXT,
     "group_by": _COLUMNS,
     "key": _COLUMNS,
     "by": _COLUMNS,
-    "order": (lambda value: isinstance(value, list | tuple) and all(map(_is_text, value)), "a list of causes"),
+    "order": (lambda value: _is_list(value) and all(map(_is_text, value)), "a list of causes"),
     "measure": _TEXT,
     "a": _TEXT,
     "b": _TEXT,
@@ -103,7 +119,7 @@ ARGUMENT_CHECKS: Mapping[str, _Check] = {
     "sort": _COLUMNS,
     "measures": _COLUMNS,
     "where": (
-        lambda value: isinstance(value, list | tuple) and all(map(_is_condition, value)),
+        lambda value: _is_list(value) and all(map(_is_condition, value)),
         'a list of comparisons such as ("amount", ">=", 100)',
     ),
     "offset": (lambda value: _is_whole(value) and value >= 0, "a whole number from 0"),
@@ -144,22 +160,32 @@ ARGUMENT_CHECKS: Mapping[str, _Check] = {
             "to_start",
             "differences",
             "through",
+            "all_requests",
+            "data",
+            "recompute",
         ),
         _FLAG,
     ),
 }
 
 
+def _check_of(method: str, parameter: str) -> _Check:
+    """Refused at the import where a parameter has no check."""
+    own = ARGUMENT_CHECKS.get(f"{method}.{parameter}")
+    return own if own is not None else ARGUMENT_CHECKS[parameter]
+
+
 def checked(method: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
     """Refuse wrong arguments, and what the system refuses, by an error with a code."""
     signature = inspect.signature(method)
+    checks = {name: _check_of(method.__name__, name) for name in signature.parameters if name != "self"}
 
     @functools.wraps(method)
     def checked_method(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
         for name, value in signature.bind(*args, **kwargs).arguments.items():
             if name == "self" or (value is None and signature.parameters[name].default is None):
                 continue
-            is_right, expected = ARGUMENT_CHECKS[name]
+            is_right, expected = checks[name]
             if not is_right(value):
                 raise DaybookError("RUN_031", argument=name, expected=expected, value=repr(value))
         try:
