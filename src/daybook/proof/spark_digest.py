@@ -171,22 +171,28 @@ def _with_length(text: "Column") -> "Column":
 
 
 def _double_digits(column: "Column") -> "Column":
-    """The bits of a double as 16 hex digits, from its hexadecimal text such as `0x1.8p1`."""
+    """The bits of a double as 16 hex digits."""
     from pyspark.sql import functions as F
 
-    text = F.format_string("%a", F.abs(column))
-    fraction = F.rpad(F.regexp_extract(text, r"\.([0-9a-f]+)p", 1), 13, "0")
-    # Subnormal numbers begin with 0 and have the exponent of the smallest normal one, which is written as zero.
-    is_normal = F.startswith(text, F.lit("0x1"))
-    written = F.regexp_extract(text, r"p(-?[0-9]+)$", 1)
-    exponent = F.when(is_normal, F.nullif(written, F.lit("")).cast("int") + 1023).otherwise(0)
     sign = F.when(column < 0, 2048).otherwise(0)
-    digits = F.concat(F.lpad(F.hex((exponent + sign).cast("bigint")), 3, "0"), fraction)
+    # Writing the text is what takes long; as the element of an array it is written once.
+    texts = F.array(F.format_string("%a", F.abs(column)))
     return (
         F.when(column.isNull(), None)
         .when(F.isnan(column), "7ff8000000000000")
         .when(column == float("inf"), "7ff0000000000000")
         .when(column == float("-inf"), "fff0000000000000")
         .when(column == 0, "0" * 16)
-        .otherwise(digits)
+        .otherwise(F.element_at(F.transform(texts, lambda text: _digits_of_text(text, sign)), 1))
     )
+
+
+def _digits_of_text(text: "Column", sign: "Column") -> "Column":
+    """`0x1.8p1` as the bits of 3.0: sign and exponent in three digits, the fraction in thirteen."""
+    from pyspark.sql import functions as F
+
+    fraction = F.rpad(F.substring_index(F.substring_index(text, "p", 1), ".", -1), 13, "0")
+    # Subnormal numbers begin with 0 and have the exponent of the smallest normal one, which is written as zero.
+    is_normal = F.startswith(text, F.lit("0x1"))
+    exponent = F.when(is_normal, F.substring_index(text, "p", -1).try_cast("int") + 1023).otherwise(0)
+    return F.concat(F.lpad(F.hex((exponent + sign).cast("bigint")), 3, "0"), fraction)
