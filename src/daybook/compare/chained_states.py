@@ -131,7 +131,9 @@ class Chain:
         for pair, swapped in wanted:
             with suppress(DaybookError):
                 state, cut = self.states_of(pair).plans.whole(swapped)
-                passes.setdefault(swapped, []).append(StatePass.of(state, cut))
+                this = StatePass.of(state, cut)
+                if this not in (of_state := passes.setdefault(swapped, [])):
+                    of_state.append(this)
         for pair, _ in wanted[:1]:
             self.states_of(pair).engine.shared.plan([*passes.values()])
 

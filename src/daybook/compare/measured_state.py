@@ -156,7 +156,8 @@ class StateEngine:
         frames = {key: self.sources.frame(state.reads[whole]) for key, whole in cut.feeds.items()}
         with Pipeline(
             self.spark,
-            cut.plan,
+            # Nobody reads how the measures of the project come about, and rows written down have no other columns.
+            replace(cut.plan, measures=()),
             frames,
             staging=self.new_folder(),
             forks=self.shared.forks(this),

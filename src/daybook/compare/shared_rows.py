@@ -120,12 +120,22 @@ class SharedRows:
             self._wanted.append((beginning, columns))
 
     def start(self, this: StatePass) -> tuple[int, KeptRows] | None:
-        """The rows that a pass can go on from, with the seq of the stage that comes next."""
-        starts = [(len(beginning), kept) for beginning, kept in self._kept if this.begins_with(beginning)]
+        """The rows that a pass can go on from, with the seq of the stage that comes next.
+
+        A pass that nobody planned may need columns that were not written down.
+        """
+        starts = [
+            (len(beginning), kept)
+            for beginning, kept in self._kept
+            if this.begins_with(beginning) and this.columns_after(len(beginning)) <= self._columns_of(beginning)
+        ]
         if not starts:
             return None
         length, kept = max(starts, key=lambda candidate: candidate[0])
         return this.seqs[length], kept
+
+    def _columns_of(self, beginning: Beginning) -> frozenset[str]:
+        return next(columns for wanted, columns in self._wanted if wanted == beginning)
 
     def forks(self, this: StatePass) -> dict[int, frozenset[str]]:
         """The columns that a pass has to write down, by the seq of the stage that comes next."""

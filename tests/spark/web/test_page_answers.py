@@ -165,6 +165,16 @@ def _check_questions(generated: GeneratedClient, close: SmallClose, printed: Cal
     assert bridge == printed("bridge", close.run, close.draft, *wanted)
     assert bridge["causes"]
     assert bridge["by"]
+    definition = close.folder.root / "definitions" / "project-close.yaml"
+    written = definition.read_text()
+    definition.write_text(written.replace("SUM(amount)", "SUM(amount * 2)"))
+    _, impact = generated.call("impact", period=PERIOD)
+    assert impact == printed("impact", "--period", PERIOD)
+    definition.write_text(written)
+    # Expenses of 15.50 and revenue of 20.00, in the table, the file and the summary of the table.
+    totals = [(output["project"], output["before"], output["after"]) for output in impact["outputs"]]
+    moved = [total for total in totals if total[1] != total[2]]
+    assert moved == [(project, "4.50", "9.00") for project in ("close", "close", "management-summary")]
     key = "region=Travel"
     _, explained = generated.call("explain", run_id=close.summary, operation="1", key=[key], limit=5, depth=2)
     assert explained == printed("explain", close.summary, "1", key, "--limit", "5", "--depth", "2")

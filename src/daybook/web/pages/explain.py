@@ -291,6 +291,26 @@ def compare(
     return answer_page(request, served, question, render)
 
 
+@router.get("/impact")
+def impact(
+    request: Request,
+    served: ServedHere,
+    project: Annotated[list[str] | None, Query(max_length=200)] = None,
+    against: _ShortText = None,
+    period: _ShortText = None,
+) -> Response:
+    from daybook.workspace.impact import ACTIVE, ImpactRequest
+
+    impact_request = ImpactRequest(tuple(filter(None, project or ())), against or ACTIVE, period or None)
+    question = served.questions.impact(impact_request, reader=reader_of(request))
+
+    def render(result: Any) -> Response:
+        form = {"project": impact_request.projects, "period": period or "", "against": impact_request.against}
+        return served.templates.page(request, "impact.html", title=question.title, impact=result, form=form)
+
+    return answer_page(request, served, question, render)
+
+
 def _difference(before: Any, after: Any) -> Any:
     """Of two numbers; a row that is missing on one side moves the total by all of its number."""
     from daybook.compare.result import subtract
