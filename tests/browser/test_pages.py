@@ -37,6 +37,7 @@ PAGES = [
     "/definitions/project/p",
     "/definitions/dataset/orders",
     "/errors/RUN_001",
+    "/requests",
     "/actions",
     "/actions/lock?subject=2026-01",
     "/actions/build?subject=2026-01",

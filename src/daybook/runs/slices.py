@@ -26,7 +26,7 @@ from daybook.model.types import RUN_PERIOD_COLUMN
 from daybook.resolve.location import Resolution
 from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt.prepare import PreparedRun, prepare_runs, restore_run
-from daybook.runs.attempt.recorder import data_pin, hold_version, newest_pin, recorded_output_result
+from daybook.runs.attempt.recorder import data_pin, hold_version, holding_store_in, newest_pin, recorded_output_result
 from daybook.runs.attempt.request import RunRequest, check_request
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.lifecycle.registration import RegisteredDataset, register_output
@@ -212,13 +212,14 @@ def drop_slice(
         transaction.log.append("drop", f"{entry.table}@{stored.period}", details)
         registered = tuple(_register_without_slice(environment, transaction, entry, planned, commit, drop_id))
         pins = {dataset: transaction.definitions.pin(dataset.dataset_id, dataset.version) for dataset in registered}
+        holding = holding_store_in(transaction, environment.store)
     location = planned.target.location
     notices = [
         notice
         for dataset, pin in pins.items()
         if pin is not None
         for notice in hold_version(
-            environment.store,
+            holding,
             dataset,
             pin,
             location,

@@ -16,7 +16,7 @@ from daybook.model.dataset import Dataset, PathLocation, TableLocation
 from daybook.model.definition import RegisteredDataPin, TableVersion
 from daybook.resolve.location import Location
 from daybook.runs.attempt.lease import LeaseKeeper
-from daybook.runs.attempt.recorder import RunRecorder, data_pin, hold_version, registered_dataset
+from daybook.runs.attempt.recorder import RunRecorder, data_pin, hold_version, holding_store, registered_dataset
 from daybook.runs.attempt.request import RunRequest
 from daybook.runs.attempt.start import start_run
 from daybook.runs.lifecycle.apply import apply
@@ -131,13 +131,25 @@ def test_a_version_that_cannot_be_noted_beside_its_table_is_told(tmp_path: Path)
             version = transaction.definitions.register(dataset, Registration("p", "r", 1, pin), now=now)
         made = RegisteredDataset(dataset.id, version, ())
         assert (
-            list(hold_version(store, made, pin, location, tmp_path, destination="lake.net", storage=PROVIDER_STORAGE))
+            list(
+                hold_version(
+                    holding_store(store),
+                    made,
+                    pin,
+                    location,
+                    tmp_path,
+                    destination="lake.net",
+                    storage=PROVIDER_STORAGE,
+                )
+            )
             == []
         )
         assert held_versions(str(table)) == {7}
         shutil.rmtree(table / "_daybook")
         (table / "_daybook").write_text("somebody else's")
-        (told,) = hold_version(store, made, pin, location, tmp_path, destination="lake.net", storage=PROVIDER_STORAGE)
+        (told,) = hold_version(
+            holding_store(store), made, pin, location, tmp_path, destination="lake.net", storage=PROVIDER_STORAGE
+        )
     assert (told.code, "lake.net" in told.message) == ("RUN_042", True)
 
 

@@ -74,11 +74,16 @@ def newest_pin(pin: RegisteredDataPin, location: Location, workspace: Path, stor
 def holding_store(store: MetadataStore) -> HoldingStore:
     """The store as tables know it."""
     with store.read() as transaction:
-        return HoldingStore(store.identity, transaction.identity.ids().own)
+        return holding_store_in(transaction, store)
+
+
+def holding_store_in(transaction: Transaction, store: MetadataStore) -> HoldingStore:
+    """The same in a transaction that is there already."""
+    return HoldingStore(store.identity, transaction.identity.ids().own)
 
 
 def hold_version(
-    store: MetadataStore,
+    store: HoldingStore,
     registered: RegisteredDataset,
     pin: RegisteredDataPin,
     location: Location,
@@ -90,7 +95,7 @@ def hold_version(
 ) -> Iterator[Notice]:
     """Note beside the table that the registered version is needed; `daybook gc` does it again where it fails."""
     try:
-        holder = VersionHolder(holding_store(store), registered.dataset_id, registered.version)
+        holder = VersionHolder(store, registered.dataset_id, registered.version)
         format_named(location.format).hold_version(location, pin.version, holder, workspace, storage)
     except Exception as failure:
         # The run has recorded its output; nothing that is noted beside the table may change that.
@@ -243,13 +248,14 @@ class RunRecorder:
             self._record_counts(transaction, counts)
             self._record_output(transaction, planned, output, counts)
             pin = transaction.definitions.pin(registered.dataset_id, registered.version) if registered else None
+            holding = holding_store_in(transaction, self._store)
             completed = self._complete(transaction) if is_last else None
         self.completed = completed
         if registered is not None and pin is not None:
             seq = planned.step.seq
             target = planned.target
             held = hold_version(
-                self._store,
+                holding,
                 registered,
                 pin,
                 target.location,
