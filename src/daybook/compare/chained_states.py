@@ -28,7 +28,7 @@ from daybook.compare.result import CauseName, ComparedRows
 from daybook.compare.run_pairs import PairedSlice, RunPair
 from daybook.compare.shared_rows import StatePass
 from daybook.engine.context import RunContext, SourceFrame
-from daybook.engine.working_dataset import StagingFolder
+from daybook.engine.working_dataset import DividedStaging
 from daybook.errors import DaybookError
 from daybook.expression import quote_identifier
 from daybook.graph.chain import ChainedRead, ReadRows, ScratchSlice, SlicePart, chained_frame
@@ -81,7 +81,7 @@ class Chain:
         self,
         environment: RunEnvironment,
         spark: SparkSession,
-        folder: StagingFolder,
+        folder: DividedStaging,
         causes: Iterable[CauseName],
         *,
         is_b_written: bool = True,

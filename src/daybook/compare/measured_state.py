@@ -16,7 +16,7 @@ from daybook.compare.result import Number, add, is_about
 from daybook.compare.shared_rows import SharedRows, StatePass
 from daybook.engine.context import SourceFrame
 from daybook.engine.pipeline import Pipeline
-from daybook.engine.working_dataset import StagingFolder
+from daybook.engine.working_dataset import DividedStaging
 from daybook.errors import DaybookError, Notice, flatten, notice
 from daybook.expression import quote_identifier
 from daybook.expression.type_rules import is_number
@@ -135,7 +135,7 @@ class StateEngine:
     `computations` counts the passes that begin with the sources.
     """
 
-    def __init__(self, spark: SparkSession, sources: FrameSource, folder: StagingFolder) -> None:
+    def __init__(self, spark: SparkSession, sources: FrameSource, folder: DividedStaging) -> None:
         self.spark = spark
         self.sources = sources
         self.shared = SharedRows()
@@ -143,7 +143,7 @@ class StateEngine:
         self._folder = folder
         self._passes = 0
 
-    def new_folder(self) -> StagingFolder:
+    def new_folder(self) -> DividedStaging:
         self._passes += 1
         return self._folder.below(str(self._passes))
 

@@ -66,6 +66,14 @@ class Staging(Protocol):
         ...
 
 
+class DividedStaging(Staging, Protocol):
+    """Staging of which a part can be had."""
+
+    def below(self, name: str) -> "DividedStaging":
+        """A place of its own inside of this one."""
+        ...
+
+
 class StagingFolder:
     """Intermediate results, written once as Parquet and read back; the caller removes the folder.
 

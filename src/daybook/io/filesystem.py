@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 from daybook.errors import DaybookError
-from daybook.io.storage import PROVIDER_STORAGE, ArrowPath, Storage, bucket_of
+from daybook.io.storage import PROVIDER_STORAGE, STATE_ADDRESS, ArrowPath, Storage, bucket_of
 from daybook.resolve.paths import canonical_uri
 
 _URI_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
@@ -73,7 +73,10 @@ def make_folder(uri: str, storage: Storage = PROVIDER_STORAGE) -> None:
 
 
 def remove_folder(uri: str, storage: Storage = PROVIDER_STORAGE) -> None:
-    """With all it holds; harmless when it is not there."""
+    """With all it holds; harmless when it is not there. Where the state is a schema, its folders are tables."""
+    if storage.tables is not None and uri.startswith(STATE_ADDRESS):
+        storage.tables.drop(uri)
+        return
     from pyarrow import fs
 
     place = arrow_path(uri, storage)

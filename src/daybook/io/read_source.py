@@ -20,17 +20,14 @@ from daybook.engine.context import (
     POSITION_COLUMN,
     SourceFrame,
     SourceRows,
-    literal_path_pattern,
     period_column,
 )
 from daybook.errors import DaybookError, Notice
 from daybook.io.bindings import Binding, carried_types, extra_column_notices, needed_slices
 from daybook.io.column_types import arrow_frame, arrow_type, spark_data_type
-from daybook.io.filesystem import spark_uri
 from daybook.io.format import PinnedLocation, ReadRequest
 from daybook.io.formats.files.manifest import read_manifest
-from daybook.io.formats.parquet.format import spark_schema
-from daybook.io.landing.area import LandingArea, LandingSink, PublishedLanding, identity_columns, identity_hash
+from daybook.io.landing.area import LandingArea, PublishedLanding, identity_columns, identity_hash, number_occurrences
 from daybook.io.landing.request import LandingRequest, TextFile, columns_in_folder_names, find_text_files, landing_key
 from daybook.io.landing.rows import Batch, RowSource, check_nulls, find_repeated_by_spark, is_asked_for, report_repeated
 from daybook.io.location_checks import refuse_repeated_locations
@@ -98,7 +95,7 @@ def find_inputs(request: LandingRequest) -> _Inputs:
 
 def land_ahead(request: LandingRequest) -> None:
     """Land small files while there is no session yet; what is wrong with them is said when they are read."""
-    if not request.locations or any(not location.uri for location in request.locations):
+    if request.area.needs_session or not request.locations or any(not each.uri for each in request.locations):
         return
     with contextlib.suppress(Exception):
         inputs = find_inputs(request)
@@ -138,7 +135,7 @@ def _land(spark: "SparkSession | None", request: LandingRequest, inputs: _Inputs
     """A new landing; what cannot be completed is removed. Files that fit into memory need no session."""
     area, files, databases, folder = request.area, inputs.files, inputs.databases, inputs.folder
     attempt = area.new_attempt(folder)
-    sink = LandingSink(area, attempt, request.columns, request.memory_limit)
+    sink = area.new_sink(spark, attempt, request.columns, request.memory_limit)
     try:
         sources = [
             (format_named(file.location.format).file_rows(file, request.version), file.location) for file in files
@@ -171,6 +168,8 @@ def _land(spark: "SparkSession | None", request: LandingRequest, inputs: _Inputs
                 format_named(location.format).has_appended_slice(location, request.slices, request.workspace)
                 for location in databases
             ),
+            rows.is_numbered,
+            rows.columns,
         )
         area.publish(landed)
     except BaseException as failure:
@@ -203,19 +202,16 @@ def _read_landing(spark: "SparkSession", landed: PublishedLanding, request: Land
     dataset = request.version.dataset
     declared = {column.name for column in dataset.main_table.columns}
     columns = [column for column in request.columns if column.name in declared or column.name in landed.carried]
-    schema = spark_schema(columns, with_ordinal=not landed.is_unique)
-    if landed.has_positions:
-        schema = schema.add(POSITION_COLUMN, "string")
-    area, storage = request.area, request.storage
-    reader = spark.read.options(**storage.spark_options(area.uri)).schema(schema)
-    df = reader.parquet(*(literal_path_pattern(spark_uri(area.absolute(file.path), storage)) for file in landed.files))
-    if landed.is_unique:
-        df = df.withColumn(ORDINAL_COLUMN, F.lit(0).cast("bigint"))
-    df = df.withColumn(ORIGIN_COLUMN, identity_hash(identity_columns(columns, dataset.natural_key_columns)))
+    df = request.area.frame(spark, landed, columns)
+    identity = identity_columns(columns, dataset.natural_key_columns)
+    rows = SourceRows(lambda: number_occurrences(df, identity, columns), lambda: df)
+    if landed.is_unique or landed.is_numbered:
+        numbered = df.withColumn(ORDINAL_COLUMN, F.lit(0).cast("bigint")) if landed.is_unique else df
+        rows = SourceRows.of(numbered.withColumn(ORIGIN_COLUMN, identity_hash(identity)))
     names = ", ".join(request.names)
     notices = (*extra_column_notices(landed.extra, names), *report_repeated(dataset, landed.repeated, names))
     return ReadPart(
-        SourceRows.of(df),
+        rows,
         frozenset(landed.carried),
         (pin,),
         notices,

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     # It brings numpy along; commands that only list local files need neither.
     from pyarrow import fs
 
+    from daybook.io.state_tables import StateTables
+
+# What the address of a state begins with that is in a schema.
+STATE_ADDRESS = "catalog://state"
 _OBJECT_ADDRESS = re.compile(r"(?P<bucket>(?:s3|gs|abfss)://[^/]+)(?P<key>/.*)?", re.DOTALL)
 _DEFAULT_REGION = "us-east-1"
 _CONNECT_SECONDS = 5
@@ -131,6 +135,8 @@ class Storage:
     root: Path = Path()
     settings: Mapping[str, StorageSettings] = field(default_factory=dict)
     datasources: Callable[[], Iterable[DataSource]] = _no_sources
+    # The state of the workspace where it shares no folder with Spark.
+    tables: "StateTables | None" = None
     _clients: "dict[tuple[Bucket, AccessKey | None], fs.FileSystem]" = field(default_factory=dict, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -8,7 +8,15 @@ from urllib.parse import urlsplit
 from pydantic import Field, model_validator
 
 from daybook.model.datasource import CredentialRef, StorageSettings
-from daybook.model.declaration import Declaration, NonEmptyText, Violation, raise_violations, validated_by, violation
+from daybook.model.declaration import (
+    Declaration,
+    Id,
+    NonEmptyText,
+    Violation,
+    raise_violations,
+    validated_by,
+    violation,
+)
 from daybook.model.policy import ApprovalPolicy
 
 
@@ -153,6 +161,13 @@ BucketAddress = Annotated[
 ]
 
 
+class SchemaLocation(Declaration):
+    """A schema of a data source of type `spark_catalog`."""
+
+    datasource_id: Id = Field(description="The id of a data source of type `spark_catalog`.")
+    schema_name: NonEmptyText = Field(alias="schema", description="A schema that is there already.")
+
+
 class WorkspaceSettings(Declaration):
     name: NonEmptyText = Field(description="The workspace's name; definitions in a shared store belong to it.")
     store: NonEmptyText = Field(
@@ -163,8 +178,10 @@ class WorkspaceSettings(Declaration):
         default=None, description="Draft projects write below this folder instead of to their destinations."
     )
     engine: EngineSettings = Field(default=EngineSettings(), description="Where Spark runs.")
-    state: NonEmptyText = Field(
-        default=".daybook", description="Landed inputs, staging and scratch; a shared URI on a cluster."
+    state: NonEmptyText | SchemaLocation = Field(
+        default=".daybook",
+        description="Landed inputs, staging and scratch: a folder, a shared URI on a cluster, or a schema where this "
+        "machine and Spark share nothing.",
     )
     storage: dict[BucketAddress, StorageSettings] = Field(
         default_factory=dict,

@@ -6,20 +6,25 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from daybook.definitions.loading import LoadedWorkspace
-from daybook.definitions.loading.workspace import WorkspaceLocation
+from daybook.definitions.loading.workspace import WorkspaceLocation, read_workspace
 from daybook.engine.java.classic import activate_session
 from daybook.engine.java.session import session_failure
-from daybook.engine.working_dataset import StagingFolder
+from daybook.engine.working_dataset import DividedStaging, StagingFolder
+from daybook.errors import DaybookError
 from daybook.io.filesystem import absolute_uri, is_uri, spark_uri
 from daybook.io.landing.area import LandingArea
-from daybook.io.storage import PROVIDER_STORAGE, Storage, datasources_in_use
-from daybook.model.datasource import DataSource
+from daybook.io.landing.table_area import TableLandingArea
+from daybook.io.state_tables import StagingTables, StateTables
+from daybook.io.storage import PROVIDER_STORAGE, STATE_ADDRESS, Storage, datasources_in_use
+from daybook.model.datasource import DataSource, SparkCatalogSource
+from daybook.model.settings import SchemaLocation
 from daybook.plan.plan_cache import PlanCache
 from daybook.runs.attempt.lease import LeaseKeeper
 from daybook.runs.listener import RunListener
@@ -78,10 +83,15 @@ class RunEnvironment:
     user: str | None = None
 
     def landing(self, run_id: str) -> LandingArea:
-        return LandingArea(f"{self.state}/landing", run_id, self.storage)
+        uri = f"{self.state}/landing"
+        if (tables := self.storage.tables) is not None:
+            return TableLandingArea(uri, run_id, self.storage, tables=tables)
+        return LandingArea(uri, run_id, self.storage)
 
-    def staging(self, spark: "SparkSession", folder: str) -> StagingFolder:
+    def staging(self, spark: "SparkSession", folder: str) -> DividedStaging:
         """A folder below the state for what Spark would otherwise compute again."""
+        if (tables := self.storage.tables) is not None:
+            return StagingTables(tables, folder)
         return StagingFolder(spark, spark_uri(folder, self.storage), self.storage.spark_options(folder))
 
     @contextmanager
@@ -131,7 +141,46 @@ def stored_storage(workspace: WorkspaceLocation, store: MetadataStore) -> Storag
         with store.read() as transaction:
             return datasources_in_use(transaction.stored_definitions())
 
-    return Storage(workspace.root.resolve(), workspace.settings.storage, datasources)
+    root, state = workspace.root.resolve(), workspace.settings.state
+    tables = _state_tables(workspace, state, store) if isinstance(state, SchemaLocation) else None
+    return Storage(root, workspace.settings.storage, datasources, tables)
+
+
+def _state_tables(workspace: WorkspaceLocation, state: SchemaLocation, store: MetadataStore) -> StateTables:
+    """The state of a workspace in a schema; a data source that nothing else uses is in the files alone."""
+
+    def find_source() -> SparkCatalogSource:
+        with store.read() as transaction:
+            source = transaction.stored_definitions().datasource(state.datasource_id)
+        if source is None:
+            definition = read_workspace(workspace.root)[0].definitions["datasource"].get(state.datasource_id)
+            source = definition.model if definition is not None else None
+        if not isinstance(source, SparkCatalogSource):
+            raise DaybookError("IO_081", datasource=state.datasource_id)
+        return source
+
+    with store.read() as transaction:
+        workspace_id = transaction.identity.ids().own
+    return StateTables(cache(find_source), state.schema_name, workspace_id, StoredManifests(store))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredManifests:
+    """What is landed in tables, as the store keeps it."""
+
+    store: MetadataStore
+
+    def find(self, folder: str) -> str | None:
+        with self.store.read() as transaction:
+            return transaction.landings.find(folder)
+
+    def publish(self, folder: str, manifest: str) -> None:
+        with self.store.write() as transaction:
+            transaction.landings.publish(folder, manifest)
+
+    def folders(self) -> tuple[str, ...]:
+        with self.store.read() as transaction:
+            return transaction.landings.folders()
 
 
 def _find_events(workspace: WorkspaceLocation, clock: Callable[[], datetime.datetime]) -> "LineageEvents | None":
@@ -166,6 +215,8 @@ def workspace_with_store_copy(workspace: LoadedWorkspace) -> Iterator[LoadedWork
 def state_folder(workspace: WorkspaceLocation) -> str:
     """Where landed inputs, staging and scratch live: below the workspace, or a URI shared with a cluster."""
     state = workspace.settings.state
+    if isinstance(state, SchemaLocation):
+        return STATE_ADDRESS
     return absolute_uri(state) if is_uri(state) else str((workspace.root / Path(state)).resolve())
 
 

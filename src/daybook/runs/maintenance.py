@@ -40,16 +40,17 @@ from daybook.io.format import (
 from daybook.io.pins import LandedPin, Pin, TablePin, pin_from_json
 from daybook.io.registry import format_named
 from daybook.io.s3_requests import check_conditional_puts, remove_unfinished_uploads
+from daybook.io.state_tables import StateTables, require_tables
 from daybook.io.storage import Storage, bucket_of, storage_of
 from daybook.io.target import Target
 from daybook.model.datasource import DataSource
 from daybook.model.formats import FORMATS
-from daybook.model.settings import RetentionSettings
+from daybook.model.settings import RetentionSettings, SchemaLocation
 from daybook.resolve.location import Location
 from daybook.resolve.resolution import LocationContext, locate_pinned
 from daybook.runs.attempt.prepare import restore_run
 from daybook.runs.attempt.recorder import holding_store
-from daybook.runs.environment import RunEnvironment, SessionProvider, state_folder
+from daybook.runs.environment import RunEnvironment, SessionProvider, state_folder, stored_storage
 from daybook.runs.snapshot import snapshot_from_json
 from daybook.store import open_store
 from daybook.store.address import EmbeddedStore
@@ -276,10 +277,14 @@ def find_workspace_leftovers(workspace: LoadedWorkspace, store: MetadataStore) -
             staged += find_staged_leftovers((), [definition.model], live, workspace.root, storage)
     # Others may write to the same places, and their runs are not known here.
     ours = [litter for litter in staged if litter.run_id in before.tokens]
-    own_state = [
-        *find_landing_leftovers(f"{state}/landing", live, storage),
-        *_staging_of_dead_runs(state, live, storage),
-    ]
+    own_state: list[Leftover] = []
+    if isinstance(workspace.settings.state, SchemaLocation):
+        # Without a session nobody knows; `doctor` has one.
+        with suppress(DaybookError):
+            own_state += _leftover_tables(require_tables(stored_storage(workspace, store)), live)
+    else:
+        own_state += find_landing_leftovers(f"{state}/landing", live, storage)
+        own_state += _staging_of_dead_runs(state, live, storage)
     # A run may have begun, or been continued, while folders were searched; what it stages is no leftover.
     after = _RunsNow.read(store)
     at_rest = [litter for litter in (*ours, *own_state) if before.is_at_rest(litter.run_id, after)]
@@ -415,7 +420,11 @@ def collect_garbage(
                 # A run that began now could read a landing that is about to go.
                 transaction.runs.hold_back_starts()
                 if not _live_runs(transaction):
-                    remove_folder(folder, environment.storage)
+                    if environment.storage.tables is not None:
+                        environment.storage.tables.drop_landing(folder)
+                        transaction.landings.forget(folder)
+                    else:
+                        remove_folder(folder, environment.storage)
     size = sum(file.size for file in files)
     return CollectedGarbage(tuple(forgotten), versions, landings, tuple(file.path for file in files), size)
 
@@ -477,6 +486,8 @@ def _unused_landings(environment: RunEnvironment, kept: Iterable[Pin], known: Co
     if live_runs(environment.store):
         return ()
     subfolders = partial(_subfolders, storage=environment.storage)
+    if (tables := environment.storage.tables) is not None:
+        return tuple(_unused_tables(environment, tables, kept, known))
     landing, replays = join_uri(environment.state, "landing"), join_uri(environment.state, "replays")
     needed = {pin.folder for pin in kept if isinstance(pin, LandedPin)}
     shared = [
@@ -490,6 +501,27 @@ def _unused_landings(environment: RunEnvironment, kept: Iterable[Pin], known: Co
         *own,
         *(join_uri(replays, name) for name in subfolders(replays) if name not in known),
     )
+
+
+def _unused_tables(
+    environment: RunEnvironment, tables: StateTables, kept: Iterable[Pin], known: Collection[str]
+) -> Iterator[str]:
+    """The same where the state is a schema, as the store lists them."""
+    environment.session()
+    needed = {pin.folder for pin in kept if isinstance(pin, LandedPin)}
+    for folder in tables.manifests.folders():
+        kind, _, name = folder.partition("/")
+        if folder not in needed and not (kind == "runs" and name.partition("/")[0] in known):
+            yield folder
+
+
+def _leftover_tables(tables: StateTables, live: Collection[str]) -> Iterator[Leftover]:
+    """Tables of the state that no manifest lists, of runs that have ended."""
+    source, listed = tables.find_source(), tables.listed()
+    for name in tables.names():
+        run_id = tables.run_of(name)
+        if run_id is not None and run_id not in live and name not in listed:
+            yield Leftover(run_id, datasource=source, table=name.table, schema=name.schema)
 
 
 def _subfolders(uri: str, storage: Storage) -> list[str]:

@@ -11,8 +11,9 @@ from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, flatten, raise_all
 from daybook.io.location_checks import is_same_location, target_overlaps
 from daybook.io.registry import format_named, writer_for
+from daybook.io.state_tables import refuse_paths_of_spark
 from daybook.io.storage import PROVIDER_STORAGE, Storage
-from daybook.io.target import FileTarget, OutputColumn, RunFacts, SliceOwner, Target, target_at
+from daybook.io.target import OutputColumn, RunFacts, SliceOwner, Target, target_at
 from daybook.io.writer import CheckedTarget
 from daybook.model.operation import LocationDestination, OutputMode, TableDestination
 from daybook.model.types import parse_type
@@ -87,8 +88,10 @@ def redirect_to_scratch(planned: PlannedOutput, scratch: str) -> PlannedOutput:
         options = {name: value for name, value in target.options.items() if name != "live"}
         name = str(target.location.uri).rstrip("/").rpartition("/")[2]
         location = Location(target.format, uri=f"{folder}/{name}", options=options)
-    moved = FileTarget(
-        location=location,
+    if target.storage.tables is not None:
+        location = target.storage.tables.location(folder)
+    moved = target_at(
+        location,
         mode="replace",
         columns=target.columns,
         run_id=f"replay-{target.run_id}",
@@ -209,6 +212,14 @@ def check_outputs(outputs: Iterable[PlannedOutput]) -> dict[int, Mapping[str, st
     fitted: dict[int, Mapping[str, str]] = {}
     errors: list[DaybookError] = []
     for planned in outputs:
+        try:
+            if planned.target.storage.tables is not None:
+                refuse_paths_of_spark(planned.target.location, is_output=True)
+                if planned.is_live:
+                    raise DaybookError("IO_080", location=planned.target.label, format="workbook with formulas")
+        except DaybookError as error:
+            errors.append(_output_failure(planned, error))
+            continue
         if format_named(planned.target.format).needs_session:
             continue
         try:

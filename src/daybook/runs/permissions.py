@@ -353,7 +353,7 @@ def _definition_file(place: WrittenPlace, root: Path) -> str | None:
 def _own_places(workspace: LoadedWorkspace, *, is_sandboxed: bool) -> Iterator[tuple[str, Location]]:
     for what, path in _workspace_files(workspace):
         yield what, Location("json", uri=path)
-    if not is_sandboxed:
+    if not is_sandboxed and isinstance(workspace.settings.state, str):
         # The sandbox is a folder of Daybook's own too, and may well lie there.
         yield "the state folder", Location("json", uri=workspace.settings.state)
 

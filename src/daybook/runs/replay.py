@@ -141,6 +141,9 @@ def _replay_output(
     fingerprint = staged.fingerprint if watch is None else watch.fingerprint
     if keep:
         writer.commit(staged, target)
+    elif target.location.is_database:
+        # What is staged in a folder goes with it.
+        writer.discard(target)
     then = _committed_fingerprint(output.df.sparkSession, planned, before)
     return ReplayedOutput(
         operation_seq=output.step.seq,

@@ -11,6 +11,7 @@ from daybook.errors import DaybookError, Notice, flatten, notice, raise_all
 from daybook.io.filesystem import list_files
 from daybook.io.location_checks import check_locations_exist, data_exists, location_identity
 from daybook.io.pins import Pin
+from daybook.io.state_tables import unreachable_errors
 from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.model.calendar import Period
 from daybook.model.definition import DatasetVersion
@@ -304,7 +305,10 @@ def check_sources(loads: "Iterable[LoadStep]", snapshot: RunSnapshot, storage: S
     errors: list[DaybookError] = []
     for load in loads:
         try:
-            check_locations_exist(snapshot.source(load.key).resolution, storage)
+            resolution = snapshot.source(load.key).resolution
+            if storage.tables is not None:
+                raise_all(unreachable_errors(resolution.locations))
+            check_locations_exist(resolution, storage)
         except DaybookError as error:
             errors.append(load_error(error, load))
     raise_all(errors)

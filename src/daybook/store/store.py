@@ -31,6 +31,7 @@ from daybook.store.database.connection import (
     write_transaction,
 )
 from daybook.store.database.definition_rows import DefinitionRows
+from daybook.store.database.landings import Landings
 from daybook.store.database.log import NO_LINE, Log
 from daybook.store.database.outcomes import Actions, CloseQueries, Outcomes, RetentionQueries
 from daybook.store.database.people import People, TokenChecks
@@ -100,7 +101,7 @@ REFUSALS = frozenset(
 )
 
 LATEST_SCHEMA = SCHEMA
-KNOWN_SCHEMAS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010")
+KNOWN_SCHEMAS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011")
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
@@ -160,6 +161,7 @@ class Transaction:
         self.close = CloseQueries(connection)
         self.actions = Actions(connection)
         self.identity = WorkspaceIdentity(connection)
+        self.landings = Landings(connection)
         self.seals = Seals(connection)
 
     @property

@@ -220,7 +220,7 @@ def load_settings(root: Path) -> tuple[WorkspaceSettings, list[DaybookError]]:
 
 def _load_files(root: Path, settings: WorkspaceSettings) -> list[LoadedFile]:
     """Shallow files first, so that folders of data are known before they are entered."""
-    skipped = {_absolute_path(root, path) for path in (settings.sandbox, settings.state) if path}
+    skipped = {_absolute_path(root, path) for path in (settings.sandbox, settings.state) if isinstance(path, str)}
     loaded: list[LoadedFile] = []
     folders = deque([root])
     while folders:

@@ -315,6 +315,19 @@ IO_CODES: dict[str, Code] = code_family(
         "repeated",
     ),
     Code(
+        "IO_080",
+        "{location} cannot be used: `state` is a schema, so Spark opens no {format} by a path",
+        "Where the state of a workspace is a schema, this machine and Spark share no folder. Spark reads and writes "
+        "tables by name; CSV, JSON and workbooks are read and written on this machine, and their rows are sent.",
+        hint="use a data source of type spark_catalog, or CSV, JSON or a workbook on this machine",
+    ),
+    Code(
+        "IO_081",
+        "The state of the workspace needs a data source {datasource} of type spark_catalog",
+        "`state: {{datasource_id, schema}}` names a data source whose catalog holds the schema.",
+        hint="define the data source, or write the id of one that is defined",
+    ),
+    Code(
         "IO_070",
         "The bucket {bucket} is described in two ways: by {first} and by {other}",
         "The clients of a bucket have one endpoint and one credential for it. `storage` in daybook.yaml and the data "

@@ -8,9 +8,9 @@ import math
 import os
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any, Protocol, assert_never
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -72,6 +72,10 @@ class PublishedLanding:
     has_positions: bool = False
     # Whether runs had appended to a slice of a database when it was landed.
     is_appended: bool = False
+    # Whether equal rows are numbered where they are stored, or when they are read.
+    is_numbered: bool = True
+    # The columns of a landing in a table, in the order in which it stores them.
+    columns: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -85,6 +89,15 @@ class LandingArea:
     uri: str
     run_id: str
     storage: Storage = PROVIDER_STORAGE
+
+    @property
+    def needs_session(self) -> bool:
+        """Whether nothing can be landed before there is a session."""
+        return False
+
+    def new_sink(self, spark: "SparkSession | None", attempt: str, columns: "Sequence[Binding]", limit: int) -> "Sink":
+        """Takes the rows of an attempt."""
+        return LandingSink(self, attempt, columns, limit)
 
     def file_folder(self, key: str) -> str:
         """Landings of files are shared between runs."""
@@ -108,11 +121,8 @@ class LandingArea:
             return None
         with place.system.open_input_stream(place.path) as stream:
             text = stream.read()
-        try:
-            landed = _landing_from_json(folder, json.loads(text))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            return None
-        return landed if all(self._is_intact(folder, file) for file in landed.files) else None
+        landed = landing_from_text(folder, text)
+        return landed if landed is not None and all(self._is_intact(folder, file) for file in landed.files) else None
 
     def _is_intact(self, folder: str, file: LandedFile) -> bool:
         if not file.path.startswith(f"{folder}/") or ".." in file.path.split("/"):
@@ -152,7 +162,9 @@ class LandingArea:
             options = self.storage.spark_options(self.uri)
             df.write.options(**options).mode("error").parquet(spark_uri(target, self.storage))
             files = tuple(self.spark_files(f"{attempt}/rows"))
-            landed = PublishedLanding(folder, files, tuple(sorted(carried)), tuple(sorted(extra)), is_unique=False)
+            landed = PublishedLanding(
+                folder, files, tuple(sorted(carried)), tuple(sorted(extra)), is_unique=False, is_numbered=False
+            )
             self.publish(landed)
         except BaseException:
             self.remove(attempt)
@@ -168,14 +180,29 @@ class LandingArea:
             yield LandedFile(landed, rows, content_digest(self.absolute(landed), self.storage))
 
     def frame(self, spark: "SparkSession", landed: PublishedLanding, columns: Sequence[Binding]) -> "DataFrame":
-        """The rows that Spark has landed."""
-        schema = ", ".join(f"{quote_identifier(c.name)} {spark_data_type(c.type).simpleString()}" for c in columns)
+        """The columns of a landing with what it keeps of their rows: their positions, and numbers among equals."""
+        has_ordinals = landed.is_numbered and not landed.is_unique
+        types = {column.name: spark_data_type(column.type).simpleString() for column in columns}
+        types |= {ORDINAL_COLUMN: "bigint"} if has_ordinals else {}
+        types |= {POSITION_COLUMN: "string"} if landed.has_positions else {}
+        return self.rows(spark, landed, types)
+
+    def rows(self, spark: "SparkSession", landed: PublishedLanding, types: Mapping[str, str]) -> "DataFrame":
+        schema = ", ".join(f"{quote_identifier(name)} {type_}" for name, type_ in types.items())
         paths = (literal_path_pattern(spark_uri(self.absolute(file.path), self.storage)) for file in landed.files)
         return spark.read.options(**self.storage.spark_options(self.uri)).schema(schema).parquet(*paths)
 
     def remove(self, path: str) -> None:
         """A failed attempt's data."""
         remove_folder(self.absolute(path), self.storage)
+
+
+def landing_from_text(folder: str, text: bytes) -> PublishedLanding | None:
+    """The landing of a manifest; None for one that was damaged."""
+    try:
+        return _landing_from_json(folder, json.loads(text))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
 
 
 def _landing_from_json(folder: str, data: dict[str, Any]) -> PublishedLanding:
@@ -185,7 +212,10 @@ def _landing_from_json(folder: str, data: dict[str, Any]) -> PublishedLanding:
     has_positions = bool(data.get("has_positions", False))
     is_appended = bool(data.get("is_appended", False))
     is_unique = bool(data["is_unique"])
-    return PublishedLanding(folder, files, carried, extra, is_unique, repeated, has_positions, is_appended)
+    is_numbered, columns = bool(data.get("is_numbered", True)), tuple(map(str, data.get("columns", ())))
+    return PublishedLanding(
+        folder, files, carried, extra, is_unique, repeated, has_positions, is_appended, is_numbered, columns
+    )
 
 
 def _write_object(place: ArrowPath, text: bytes) -> None:
@@ -292,6 +322,24 @@ class LandedRows:
     files: tuple[LandedFile, ...]
     is_unique: bool
     repeated: RepeatedKeys | None = None
+    is_numbered: bool = True
+    columns: tuple[str, ...] = ()
+
+
+class Sink(Protocol):
+    """Takes the rows of one landing attempt."""
+
+    has_positions: bool
+
+    def add(self, batch: Batch) -> None: ...
+
+    def close(self) -> None:
+        """Let go of what is open; harmless at any time."""
+        ...
+
+    def finish(self, spark: "SparkSession | None", carried: Iterable[str], dataset: Dataset) -> LandedRows:
+        """What was landed, and which of its rows repeat others."""
+        ...
 
 
 class LandingSink:

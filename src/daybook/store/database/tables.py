@@ -119,7 +119,7 @@ def to_row(table: Table, record: Any, **more: Any) -> dict[str, Any]:
 
 
 # The migration that gives these tables.
-SCHEMA = "0010"
+SCHEMA = "0011"
 METADATA = MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -401,6 +401,15 @@ WORKSPACE_IDENTITY = Table(
     Column("kind", String(16), nullable=False),
     Column("root", Text),
     PrimaryKeyConstraint("number"),
+)
+
+# The manifests of inputs that are landed in tables of a catalog.
+LANDED_INPUT = Table(
+    "landed_input",
+    METADATA,
+    Column("folder", String(255), nullable=False),
+    Column("manifest", Text, nullable=False),
+    PrimaryKeyConstraint("folder"),
 )
 
 # One line for each act, as canonical JSON that holds the digest of the line before it.

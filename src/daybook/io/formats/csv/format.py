@@ -6,6 +6,7 @@ An unquoted empty field is NULL, `""` is the empty text; for files of one column
 import codecs
 import csv
 import io
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -21,10 +22,18 @@ from daybook.io.bindings import Binding, bind_columns, missing_column_errors
 from daybook.io.column_types import BadValueError, parse_texts, with_decimal_point
 from daybook.io.format import Format
 from daybook.io.formats.csv.one_column import field_lines, join_lines, null_is_quoted
-from daybook.io.formats.files.format import FileWriter, FolderFormat, column_value, join_texts, timestamp_text
+from daybook.io.formats.files.format import (
+    FileWriter,
+    FolderFormat,
+    column_value,
+    join_texts,
+    timestamp_text,
+    write_text_lines,
+)
 from daybook.io.formula_text import FORMULA_START
 from daybook.io.landing.request import TextFile
 from daybook.io.landing.rows import Batch, FileRows, RowSource, bad_value_error
+from daybook.io.state_tables import text_lines
 from daybook.io.target import FileTarget, OutputColumn
 from daybook.model.definition import DatasetVersion
 from daybook.model.types import (
@@ -66,15 +75,22 @@ class CsvWriter(FileWriter):
         texts.write.options(**access).mode("error").csv(
             folder,
             header=not (target.is_one_file or options["bom"]),
-            sep=options["delimiter"],
-            quote=options["quote"],
-            escape=options["quote"],
-            nullValue="",
-            emptyValue=options["quote"] * 2,
-            ignoreLeadingWhiteSpace=False,
-            ignoreTrailingWhiteSpace=False,
             lineSep="\n",
+            **_spark_options(options),
         )
+
+    def stream_parts(self, df: "DataFrame", folder: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
+        from pyspark.sql import functions as F
+
+        if len(target.columns) == 1:
+            (column,) = target.columns
+            lines = field_lines(df, _csv_text(column, options), column.type, options)
+            write_text_lines(folder / "part-00000.txt", text_lines(lines))
+            return
+        texts = F.struct(*(_csv_text(column, options).alias(column.name) for column in target.columns))
+        header = [] if target.is_one_file or options["bom"] else [_header(target.columns, options)]
+        rows = text_lines(df.select(F.to_csv(texts, _spark_options(options))))
+        write_text_lines(folder / "part-00000.csv", itertools.chain(header, rows))
 
     def join_parts(self, parts: Sequence[Path], file: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
         if len(target.columns) == 1:
@@ -101,6 +117,19 @@ class CsvWriter(FileWriter):
     def stored_columns(self, file: Path) -> Mapping[str, str] | None:
         with file.open(encoding="utf-8-sig", newline="") as stream:
             return dict.fromkeys(next(csv.reader(stream), []), "")
+
+
+def _spark_options(options: Mapping[str, Any]) -> dict[str, str]:
+    """How Spark writes fields."""
+    return {
+        "sep": options["delimiter"],
+        "quote": options["quote"],
+        "escape": options["quote"],
+        "nullValue": "",
+        "emptyValue": options["quote"] * 2,
+        "ignoreLeadingWhiteSpace": "false",
+        "ignoreTrailingWhiteSpace": "false",
+    }
 
 
 def _csv_text(column: OutputColumn, options: Mapping[str, Any]) -> "Column":

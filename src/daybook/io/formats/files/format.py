@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from daybook.errors import DaybookError
 from daybook.expression import quote_identifier
 from daybook.io.bindings import checked_options
-from daybook.io.column_types import spark_data_type
+from daybook.io.column_types import arrow_type, spark_data_type
 from daybook.io.filesystem import (
     is_uri,
     join_uri,
@@ -46,6 +47,7 @@ from daybook.io.formats.files.one_object import (
 )
 from daybook.io.landing.request import TextFile
 from daybook.io.landing.rows import ImpliedColumns
+from daybook.io.state_tables import stream_batches
 from daybook.io.storage import PROVIDER_STORAGE, Storage, bucket_of
 from daybook.io.stored_rows import SourceBlock, StoredRows, dataset_of
 from daybook.io.target import FileTarget, OutputColumn, WrittenSlice
@@ -178,6 +180,13 @@ class FileWriter(ABC):
         """Let Spark write part files into a new folder, which is given in Spark's form."""
         ...
 
+    def stream_parts(self, df: "DataFrame", folder: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
+        """The same where Spark sees no folder of this machine: rows come here and become one part file."""
+        schema = pa.schema([(column.name, arrow_type(column.type)) for column in target.columns])
+        with pq.ParquetWriter(folder / "part-00000.parquet", schema) as writer:
+            for batch in stream_batches(df):
+                writer.write_batch(batch.cast(schema))
+
     def join_parts(self, parts: Sequence[Path], file: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
         """Make one file of part files, in their order, which is the order of the rows."""
         raise NotImplementedError(f"{target.format} is never one file")
@@ -234,8 +243,13 @@ class FileWriter(ABC):
         # Every file of a folder has all columns.
         stored = replace(target, columns=(*target.columns, *kept))
         nulls = {column.name: F.lit(None).cast(spark_data_type(column.type)) for column in kept}
-        with translate_spark_failures(target):
-            self.write_parts(watch.on(df).withColumns(nulls) if nulls else watch.on(df), str(parts), stored, options)
+        rows = watch.on(df).withColumns(nulls) if nulls else watch.on(df)
+        if target.storage.tables is not None:
+            parts.mkdir()
+            self.stream_parts(rows, parts, stored, options)
+        else:
+            with translate_spark_failures(target):
+                self.write_parts(rows, str(parts), stored, options)
         try:
             self.complete_parts(parts, work / path.name, stored, options)
         except OSError as failure:
@@ -329,6 +343,12 @@ def join_texts(parts: Iterable[Path], file: Path, start: bytes = b"") -> None:
         for part in parts:
             with part.open("rb") as source:
                 shutil.copyfileobj(source, stream, 1 << 20)
+
+
+def write_text_lines(file: Path, lines: Iterable[bytes]) -> None:
+    """Lines that come one after the other, none of which has to be held."""
+    with file.open("wb") as stream:
+        stream.writelines(lines)
 
 
 def column_value(column: OutputColumn) -> "Column":

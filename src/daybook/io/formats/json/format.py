@@ -15,9 +15,17 @@ from daybook.errors import DaybookError, raise_all
 from daybook.io.bindings import Binding, bind_columns, missing_column_errors
 from daybook.io.column_types import BadValueError, arrow_type, parse_texts
 from daybook.io.format import Format
-from daybook.io.formats.files.format import FileWriter, FolderFormat, column_value, join_texts, timestamp_text
+from daybook.io.formats.files.format import (
+    FileWriter,
+    FolderFormat,
+    column_value,
+    join_texts,
+    timestamp_text,
+    write_text_lines,
+)
 from daybook.io.landing.request import TextFile
 from daybook.io.landing.rows import Batch, FileRows, RowSource, bad_value_error
+from daybook.io.state_tables import text_lines
 from daybook.io.target import FileTarget, OutputColumn
 from daybook.model.definition import DatasetVersion
 from daybook.model.types import (
@@ -183,6 +191,13 @@ class JsonWriter(FileWriter):
         values = df.select(*(_json_value(column).alias(column.name) for column in target.columns))
         writer = values.write.options(**target.storage.spark_options(target.uri)).mode("error")
         writer.json(folder, ignoreNullFields=False, lineSep="\n")
+
+    def stream_parts(self, df: "DataFrame", folder: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
+        from pyspark.sql import functions as F
+
+        values = F.struct(*(_json_value(column).alias(column.name) for column in target.columns))
+        lines = df.select(F.to_json(values, {"ignoreNullFields": "false"}))
+        write_text_lines(folder / "part-00000.json", text_lines(lines))
 
     def join_parts(self, parts: Sequence[Path], file: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
         join_texts(parts, file)

@@ -121,7 +121,8 @@ class SparkCatalogFormat(Format):
         if leftover.datasource is None or leftover.table is None:
             return
         spark = active_session()
-        name = _any_table(leftover.datasource).beside(leftover.table)
+        at = _any_table(leftover.datasource)
+        name = TableName(at.catalog, leftover.schema or at.schema, leftover.table)
         table = find_table(spark, name)
         drop_table(spark, name, table.provider if table else None)
 
