@@ -189,7 +189,8 @@ def examine_locations(workspace: LoadedWorkspace) -> Iterator[DoctorFinding]:
 
 def _examine_buckets(workspace: LoadedWorkspace, storage: Storage) -> Iterator[DoctorFinding]:
     """Where the state or the sandbox is, and every bucket of which something is said."""
-    folders = (workspace.settings.state, workspace.settings.sandbox or "")
+    settings = workspace.settings
+    folders = [place for place in (settings.state, settings.sandbox) if isinstance(place, str)]
     try:
         places = [place for place in (*folders, *storage.described()) if bucket_of(place) is not None]
     except DaybookError as error:
