@@ -8,11 +8,12 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
 from daybook.engine.context import aliased_sql
+from daybook.engine.java.connect import is_connect
 from daybook.errors import DaybookError
 from daybook.io.formats.spark_catalog.table import (
     Provider,
@@ -181,15 +182,11 @@ def unreachable_errors(locations: Iterable[Location]) -> Iterator[DaybookError]:
 
 def stream_batches(df: "DataFrame") -> Iterator[pa.RecordBatch]:
     """Rows in their order, as they come; a classic session, whose driver is here, hands them over at once."""
-    client = getattr(df.sparkSession, "client", None)
-    if client is None:
+    if not is_connect(df.sparkSession):
         yield from df.toArrow().to_batches()
         return
-    from pyspark.sql.connect.dataframe import DataFrame
-
-    if not isinstance(df, DataFrame):
-        raise TypeError("a frame of Spark Connect comes from its session")
-    plan = df._plan
+    connected: Any = df
+    client, plan = connected.sparkSession.client, connected._plan
     for part in client.to_table_as_iterator(plan.to_proto(client), plan.observations):
         if isinstance(part, pa.Table):
             yield from part.to_batches()

@@ -1,6 +1,6 @@
 """Landings in tables: rows are sent through the session in pieces, and read by the pieces that their manifest lists.
 
-Every piece replaces what has its name, so that one that is sent twice does no harm.
+A piece has a name of its own by which it is written once, so that one that is sent twice does no harm.
 """
 
 import hashlib
@@ -37,7 +37,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 # One request of Spark Connect takes less than 128 MB.
-_PIECE_BYTES = 24 << 20
+_PIECE_BYTES = 48 << 20
+# Spark takes rows that are sent one by one: as arrays they come in a third of the time.
+_PACKED_ROWS = 4096
 _PIECE_COLUMN = "piece"
 
 
@@ -196,7 +198,7 @@ class PieceSink:
         for first in range(0, max(1, table.num_rows), step):
             part = table.slice(first, step)
             name = f"{len(self._sent)}-{uuid.uuid4().hex[:8]}"
-            self._write(arrow_frame(self._spark, part), name)
+            self._write(_unpacked(self._spark, part), name)
             self._sent.append(LandedFile(f"{self._attempt}/{name}", part.num_rows))
 
     def _write(self, df: "DataFrame", name: str) -> None:
@@ -208,4 +210,25 @@ class PieceSink:
             tables.write(marked, self._attempt)
             return
         stored = marked.toDF(*stored_names(marked.columns))
-        stored.writeTo(tables.table(self._attempt).sql).overwrite(F.col(f"c{len(self._schema)}") == F.lit(name))
+        writer = stored.writeTo(tables.table(self._attempt).sql)
+        if tables.provider == "delta":
+            # Delta passes over a transaction that it has; replacing what has the name would take twice as long.
+            writer.option("txnAppId", name).option("txnVersion", "1").append()
+        else:
+            writer.overwrite(F.col(f"c{len(self._schema)}") == F.lit(name))
+
+
+def _unpacked(spark: "SparkSession", table: pa.Table) -> "DataFrame":
+    """Rows that are sent as arrays and become rows where Spark is."""
+    if not table.num_rows:
+        return arrow_frame(spark, table)
+    ends = pa.array([*range(0, table.num_rows, _PACKED_ROWS), table.num_rows], pa.int32())
+    names = stored_names(table.column_names)
+    packed = pa.table(
+        {
+            name: pa.ListArray.from_arrays(ends, pa.concat_arrays(column.chunks))
+            for name, column in zip(names, table.columns, strict=True)
+        }
+    )
+    rows = spark.createDataFrame(packed).selectExpr(f"inline(arrays_zip({', '.join(names)}))")
+    return rows.toDF(*table.column_names)
