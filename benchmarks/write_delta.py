@@ -1,4 +1,4 @@
-"""Five million rows to Delta against Spark's own `write.parquet` of the same frame.
+"""Five million rows to Delta and to Iceberg against Spark's own `write.parquet` of the same frame.
 
 python -m benchmarks.write_delta [--rows 5000000] [--rounds 5]
 """
@@ -15,8 +15,9 @@ from pyspark.sql import functions as sf
 
 from benchmarks.figures import record
 from benchmarks.meter import Reading, measure
-from daybook.io.formats.delta.writer import DeltaWriter
-from daybook.io.target import FileTarget, OutputColumn, SliceOwner
+from daybook.io.registry import writer_for
+from daybook.io.target import OutputColumn, SliceOwner, target_at
+from daybook.model.datasource import IcebergOptions, IcebergSource
 from daybook.model.types import DATE, INTEGER, STRING, TIMESTAMP, DecimalType
 from daybook.resolve.location import Location
 
@@ -48,6 +49,19 @@ def frame(spark: SparkSession, rows: int) -> DataFrame:
     )
 
 
+def compare(format_: str, rows: int, tables: list[Reading], plains: list[Reading]) -> None:
+    for kind in ("wall", "processor"):
+        ours = [getattr(reading, kind) for reading in tables]
+        theirs = [getattr(reading, kind) for reading in plains]
+        print(f"{kind} seconds, median: write.parquet {median(theirs):.2f}, daybook {format_} {median(ours):.2f}")
+        if kind == "wall":
+            name = format_.capitalize()
+            record(f"{name}, {rows:,} rows: daybook", ours)
+            record(f"{name}, {rows:,} rows: write.parquet", theirs)
+        ratio, best = median(ours) / median(theirs), min(ours) / min(theirs)
+        print(f"  ratio: median {ratio:.3f}, best {best:.3f} (wanted: at most 1.10)")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=5_000_000)
@@ -68,9 +82,16 @@ def main() -> None:
     def plain(round_: int) -> None:
         df.write.parquet(str(place / f"plain-{round_}"))
 
-    def delta(round_: int) -> None:
-        target = FileTarget(
-            location=Location("delta", uri=str(place / "table")),
+    options = IcebergOptions(catalog="sql", warehouse=str(place / "lake"))
+    lake = IcebergSource(id="lake", name="lake", type="iceberg", options=options)
+    locations = {
+        "delta": Location("delta", uri=str(place / "table")),
+        "iceberg": Location("iceberg", table="table", schema="close", datasource=lake),
+    }
+
+    def table(format_: str, round_: int) -> None:
+        target = target_at(
+            locations[format_],
             mode="replace_period",
             columns=COLUMNS,
             run_id=f"run-{round_}",
@@ -78,29 +99,24 @@ def main() -> None:
             owner=SliceOwner("benchmark", "output"),
             run_period="2026-01",
         )
-        writer = DeltaWriter()
+        writer = writer_for(format_)
         writer.check(target)
         writer.commit(writer.stage(df, target), target)
 
     try:
         plain(-1)
-        delta(-1)
+        for format_ in locations:
+            table(format_, -1)
         plains: list[Reading] = []
-        deltas: list[Reading] = []
+        tables: dict[str, list[Reading]] = {format_: [] for format_ in locations}
         for round_ in range(arguments.rounds):
             plains.append(measure(partial(plain, round_)))
-            deltas.append(measure(partial(delta, round_)))
+            for format_, readings in tables.items():
+                readings.append(measure(partial(table, format_, round_)))
             shutil.rmtree(place / f"plain-{round_}")
         print(f"rows {arguments.rows:,}, rounds {arguments.rounds}")
-        for kind in ("wall", "processor"):
-            ours = [getattr(reading, kind) for reading in deltas]
-            theirs = [getattr(reading, kind) for reading in plains]
-            print(f"{kind} seconds, median: write.parquet {median(theirs):.2f}, daybook delta {median(ours):.2f}")
-            if kind == "wall":
-                record(f"Delta, {arguments.rows:,} rows: daybook", ours)
-                record(f"Delta, {arguments.rows:,} rows: write.parquet", theirs)
-            ratio, best = median(ours) / median(theirs), min(ours) / min(theirs)
-            print(f"  ratio: median {ratio:.3f}, best {best:.3f} (wanted: at most 1.10)")
+        for format_, readings in tables.items():
+            compare(format_, arguments.rows, readings, plains)
     finally:
         spark.stop()
         shutil.rmtree(place, ignore_errors=True)

@@ -75,6 +75,19 @@ def run_files(workspace: LoadedWorkspace, around: RunEnvironment, request: RunRe
 LAKE_VARIABLE = "DAYBOOK_TEST_LAKE"
 
 
+def iceberg_rows(warehouse: Path, name: str) -> list[dict[str, Any]]:
+    """The rows of a table in a warehouse, as pyiceberg reads them, under the names that Daybook has for columns."""
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    catalog = SqlCatalog("default", uri=f"sqlite:///{warehouse}/catalog.db", warehouse=str(warehouse))
+    try:
+        rows = catalog.load_table(("close", name)).scan().to_arrow().to_pylist()
+    finally:
+        catalog.close()
+    own = {"daybook_row_id": "_row_id", "daybook_deleted": "_deleted"}
+    return [{own.get(column, column): value for column, value in row.items()} for row in rows]
+
+
 @dataclass
 class Folder:
     """A workspace on disk with orders of two months and a lake; `session` gives the Spark session."""
@@ -93,10 +106,7 @@ class Folder:
         root.mkdir(parents=True, exist_ok=True)
         (root / "daybook.yaml").write_text(dump({"name": "tests", **settings}))
         folder.write_csv("data/orders.csv", ORDERS)
-        if folder.lake == "iceberg":
-            folder.datasource("lake", "iceberg", catalog="sql", warehouse="lake", namespace="close")
-        else:
-            folder.datasource("lake", "delta", path="lake")
+        folder.datasource("lake", folder.lake, path="lake")
         folder.dataset("orders", COLUMNS, {"path": "data/orders.csv"}, temporal_mode="period")
         return folder
 
@@ -122,6 +132,8 @@ class Folder:
         path.write_text(dump(definition))
 
     def datasource(self, id_: str, type_: str, **options: Any) -> None:
+        if type_ == "iceberg" and "path" in options:
+            options = {"catalog": "sql", "warehouse": options["path"], "namespace": "close"}
         self.define("datasource", {"id": id_, "type": type_, "options": options})
 
     def dataset(self, id_: str, columns: list[dict[str, Any]], location: dict[str, Any] | None, **table: Any) -> None:
@@ -202,23 +214,11 @@ class Folder:
     def table(self, name: str = "result", version: int | None = None) -> list[dict[str, Any]]:
         """The rows of a table in the lake, by an independent reader."""
         if self.lake == "iceberg":
-            return self._iceberg_rows(name)
+            return iceberg_rows(self.root / "lake", name)
         rows: list[dict[str, Any]] = (
             DeltaTable(self.root / "lake" / name, version=version).to_pyarrow_table().to_pylist()
         )
         return rows
-
-    def _iceberg_rows(self, name: str) -> list[dict[str, Any]]:
-        from pyiceberg.catalog.sql import SqlCatalog
-
-        warehouse = str(self.root / "lake")
-        catalog = SqlCatalog("default", uri=f"sqlite:///{warehouse}/catalog.db", warehouse=warehouse)
-        try:
-            rows = catalog.load_table(("close", name)).scan().to_arrow().to_pylist()
-        finally:
-            catalog.close()
-        own = {"daybook_row_id": "_row_id", "daybook_deleted": "_deleted"}
-        return [{own.get(column, column): value for column, value in row.items()} for row in rows]
 
     def ids(self, name: str = "result") -> list[tuple[str, str]]:
         """(period of the slice, order) of a Delta table in the lake."""

@@ -45,6 +45,7 @@ def refusal(folder: Folder, project: str = "p", period: str = "2026-01") -> str:
     ("type_", "path"),
     [
         ("delta", "lake"),
+        ("iceberg", "lake"),
         *(pytest.param(format_, "lake", marks=pytest.mark.slow) for format_ in ("parquet", "csv")),
         pytest.param("sqlite", "data.db", marks=pytest.mark.slow),
     ],

@@ -8,7 +8,13 @@ import pytest
 from daybook.errors import DaybookError
 from daybook.model.types import STRING, DecimalType
 from daybook.runs.result import RunResult
-from tests.workspaces import COLUMNS, ORDERS, Folder, assign, to_path, to_table
+from tests.workspaces import COLUMNS, LAKE_VARIABLE, ORDERS, Folder, assign, to_path, to_table
+
+
+@pytest.fixture(params=["delta", pytest.param("iceberg", marks=pytest.mark.slow)], autouse=True)
+def lake(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What holds for registrations on one kind of table holds for the other."""
+    monkeypatch.setenv(LAKE_VARIABLE, request.param)
 
 
 def codes(result: RunResult) -> list[str]:

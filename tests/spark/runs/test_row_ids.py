@@ -47,7 +47,7 @@ def test_one_slice_keeps_the_ids_it_carries(copied: Folder) -> None:
 
 
 @pytest.mark.parametrize(
-    "format_", ["delta", *(pytest.param(each, marks=pytest.mark.slow) for each in ("parquet", "csv"))]
+    "format_", ["delta", *(pytest.param(each, marks=pytest.mark.slow) for each in ("iceberg", "parquet", "csv"))]
 )
 def test_a_table_that_is_read_as_a_whole_has_every_id_once(copied: Folder, format_: str) -> None:
     copied.datasource("store", format_, path="store")
@@ -65,7 +65,8 @@ def test_a_table_that_is_read_as_a_whole_has_every_id_once(copied: Folder, forma
 
 
 @pytest.mark.parametrize(
-    "format_", ["sqlite", *(pytest.param(each, marks=pytest.mark.slow) for each in ("delta", "parquet", "csv"))]
+    "format_",
+    ["sqlite", *(pytest.param(each, marks=pytest.mark.slow) for each in ("delta", "iceberg", "parquet", "csv"))],
 )
 def test_a_slice_that_was_appended_to_has_every_id_once(copied: Folder, format_: str) -> None:
     copied.datasource("store", format_, path="store.db" if format_ == "sqlite" else "store")

@@ -11,7 +11,7 @@ from daybook.graph.build import BuildRequest
 from daybook.workspace.history import lock_period
 from daybook.workspace.maintenance import drop_slice, list_slices
 from daybook.workspace.open_workspace import OpenedWorkspace, open_workspace
-from tests.workspaces import COLUMNS, Folder, to_table
+from tests.workspaces import COLUMNS, Folder, iceberg_rows, to_table
 
 
 def opened(folder: Folder) -> OpenedWorkspace:
@@ -23,6 +23,8 @@ def periods_in(folder: Folder, type_: str) -> list[str]:
     match type_:
         case "delta":
             return sorted({row["_run_period"] for row in folder.table()})
+        case "iceberg":
+            return sorted({row["_run_period"] for row in iceberg_rows(folder.root / "ice", "result")})
         case "sqlite":
             with sqlite3.connect(folder.root / "data.db") as database:
                 return sorted(row[0] for row in database.execute("select distinct _run_period from result"))
@@ -35,6 +37,7 @@ def periods_in(folder: Folder, type_: str) -> list[str]:
     ("type_", "path"),
     [
         ("delta", "lake"),
+        ("iceberg", "ice"),
         *(pytest.param(format_, "files", marks=pytest.mark.slow) for format_ in ("parquet", "csv")),
         pytest.param("sqlite", "data.db", marks=pytest.mark.slow),
     ],
