@@ -101,6 +101,8 @@ class Freshness:
         self._workspace = workspace
         self._parameters = parameters or {}
         self._projects = projects
+        # By project, since each has many nodes.
+        self._uses_times: dict[str, bool] = {}
         # What projects register; what they read of it counts by its columns.
         self._registered = registered
         self._root = root
@@ -108,6 +110,11 @@ class Freshness:
         self._asks_databases = asks_databases
         self._storage = storage
         self._list_files = cache(partial(list_files, storage=storage))
+
+    def _counts_times(self, project_id: str) -> bool:
+        if project_id not in self._uses_times:
+            self._uses_times[project_id] = _uses_times(self._projects[project_id])
+        return self._uses_times[project_id]
 
     def of(self, node: Node) -> NodeFreshness:
         """The node by itself, whatever the state of the nodes it reads."""
@@ -188,7 +195,8 @@ class Freshness:
         except DaybookError as error:
             yield Reason(f"{label}: {error.message}", error.message)
             return
-        reading = _Reading(label, resolution, version, self._history.pins(run.id, reference.key), _uses_times(now))
+        pins, counts_times = self._history.pins(run.id, reference.key), self._counts_times(node.project)
+        reading = _Reading(label, resolution, version, pins, counts_times)
         yield from self._data_changes(reading, source)
 
     def _data_changes(self, reading: "_Reading", source: Mapping[str, Any]) -> Iterator[Reason]:

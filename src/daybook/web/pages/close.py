@@ -102,7 +102,8 @@ def folder_rows(
         by_period.setdefault(node.node.period.identifier, Counter())[node.state] += 1
     is_open = bool(search or state) or len(status.projects) <= _MOST_PROJECTS or len(chosen) == 1
     left, rows = _MOST_SHOWN, []
-    for name, projects in sorted(chosen.items()):
+    for name, unordered in sorted(chosen.items()):
+        projects = sorted(unordered)
         shown = projects[:left] if is_open or name == folder else []
         left -= len(shown)
         rows.append(FolderRow(name, len(projects), counts[name], tuple(shown)))
