@@ -35,7 +35,6 @@ from daybook.model.json_fields import Hidden, Merged
 from daybook.model.project import Project
 from daybook.model.serialization import encode_definition
 from daybook.resolve.project_files import CheckedFiles, is_pattern, matching_projects
-from daybook.runs.lifecycle.apply import allowed_changes
 from daybook.store.database.projects import find_active_project
 from daybook.store.store import MetadataStore, Transaction
 
@@ -131,6 +130,11 @@ class Close:
             return stored
         heads, name = self._transaction.definitions.heads(), self._definitions.settings.name
         changes = find_changes(self._definitions.all(), heads, workspace=name, prune=False)
+        if self._transaction.policies.in_force().activate is None:
+            return with_changes(stored, changes)
+        # Imported lazily: it can plan, and most workspaces have no policy.
+        from daybook.runs.lifecycle.apply import allowed_changes
+
         # What waits for approval is not what runs use.
         return with_changes(stored, allowed_changes(self._transaction, changes))
 
