@@ -332,6 +332,14 @@ class GroupCounts:
         return cls(input_rows, tuple(operations), measures.read(metrics), read_live_rows(metrics))
 
 
+@dataclass(frozen=True, slots=True)
+class DueCounts:
+    """What an aggregate counts for earlier steps, by name and SQL, and the columns that this reads."""
+
+    counts: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+
 class Counters:
     """Collects what is observed on the way; rows that pass by are counted once for all steps that wait for it."""
 
@@ -354,9 +362,11 @@ class Counters:
         """Count what a step picks later on; `is_input`: it picks the rows of the input."""
         self._waiting.append((step, INPUT_ROWS_SQL if is_input else picked_rows_sql(step, self._context)))
 
-    def due(self, makers: frozenset[int], schema: Schema) -> Mapping[str, str]:
-        """What waits, by name and SQL, for an aggregate that is going to count it among other rows."""
-        return {**self._taken(makers, schema, is_alone=False), FAULTY_METRIC: FAULTY_ROWS_SQL}
+    def due(self, makers: frozenset[int], schema: Schema) -> "DueCounts":
+        """What waits for an aggregate that is going to count it among other rows."""
+        units: dict[str, str] = {}
+        counts = self._taken(makers, schema, is_alone=False, units=units)
+        return DueCounts({**counts, FAULTY_METRIC: FAULTY_ROWS_SQL}, units)
 
     def passing(self, df: "DataFrame", makers: frozenset[int], schema: Schema) -> "DataFrame":
         """The working dataset, counted for the steps that wait."""
@@ -388,11 +398,13 @@ class Counters:
     def forget(self) -> None:
         self._observed.clear()
 
-    def _taken(self, makers: frozenset[int], schema: Schema, *, is_alone: bool) -> dict[str, str]:
+    def _taken(
+        self, makers: frozenset[int], schema: Schema, *, is_alone: bool, units: dict[str, str] | None = None
+    ) -> dict[str, str]:
         """What waits; `makers` are the operations that made the rows of the working dataset that pass."""
         metrics = {picked_metric(step.seq): sql for step, sql in self._waiting}
         marks = {step.seq: self._context.mark(step.seq) for step in self.waiting}
-        rows = PassingRows(self._context.measures, makers, schema, self.waiting, marks, is_alone)
+        rows = PassingRows(self._context.measures, makers, schema, self.waiting, marks, is_alone, units)
         metrics |= rows.sums(with_loaded=not self._is_input_counted)
         if not self._is_input_counted:
             metrics[INPUT_METRIC] = INPUT_ROWS_SQL

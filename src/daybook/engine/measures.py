@@ -6,7 +6,7 @@ every measure before and after each operation, and what the operation changed or
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any, Literal, TypeAlias, get_args
 
 from daybook.expression import cast_sql, quote_identifier, spark_type
@@ -35,8 +35,17 @@ SUM_KINDS: tuple[SumKind, ...] = get_args(SumKind)
 Amount: TypeAlias = Decimal | float
 
 _SUM_PREFIX = "__daybook_sum"
+_HIGH_PREFIX = "__daybook_high"
+_LOW_PREFIX = "__daybook_low"
+_UNITS_PREFIX = "__daybook_units"
 _ROWS_PREFIX = "__daybook_live_rows"
 _BEFORE_PREFIX = "__daybook_before"
+# Spark keeps a sum of decimals in a group as a number of any length, which costs several times a sum of 64 bits.
+_MOST_DIGITS_IN_UNITS = 18
+_HALF_BITS = 32
+_LOW_HALF = (1 << _HALF_BITS) - 1
+# More digits than any sum has.
+EXACT = Context(prec=100)
 # Holds the sum of ten billion integers of 64 bits.
 _INTEGER_SQL = "DECIMAL(19,0)"
 
@@ -86,19 +95,45 @@ class Measures:
             for column in columns
         }
 
-    def name(self, key: MeasureSum) -> str:
-        return f"{_SUM_PREFIX}_{key.kind}_{key.seq}_{key.maker}_{self._number(key.column)}"
+    def fits_units(self, column: str) -> bool:
+        """Whether every value is a number of 64 bits, counted in the smallest unit of the column."""
+        column_type = self.types[column]
+        return isinstance(column_type, DecimalType) and column_type.precision <= _MOST_DIGITS_IN_UNITS
+
+    def units_sql(self, column: str, sql: str) -> str:
+        scale = self._scale(column)
+        return f"CAST({f'({sql}) * {10**scale}BD' if scale else sql} AS BIGINT)"
+
+    def _scale(self, column: str) -> int:
+        column_type = self.types[column]
+        return column_type.scale if isinstance(column_type, DecimalType) else 0
+
+    def name(self, key: MeasureSum, prefix: str = _SUM_PREFIX) -> str:
+        return f"{prefix}_{key.kind}_{key.seq}_{key.maker}_{self._number(key.column)}"
 
     def read(self, metrics: Mapping[str, Any]) -> dict[MeasureSum, Amount]:
         """The sums among what was counted; of no rows it is zero."""
         sums: dict[MeasureSum, Amount] = {}
+        units: dict[MeasureSum, int] = {}
         for name, value in metrics.items():
-            if name.startswith(_SUM_PREFIX):
-                kind, seq, maker, number = name.removeprefix(f"{_SUM_PREFIX}_").rsplit("_", 3)
-                column = list(self.types)[int(number)]
-                key = MeasureSum(int(seq), SUM_KINDS[SUM_KINDS.index(kind)], column, int(maker))
-                sums[key] = zero_of(self.types[column]) if value is None else _amount(value, self.types[column])
-        return sums
+            for prefix, weight in ((_SUM_PREFIX, 0), (_HIGH_PREFIX, 1 << _HALF_BITS), (_LOW_PREFIX, 1)):
+                if not name.startswith(f"{prefix}_"):
+                    continue
+                key = self._key(name.removeprefix(f"{prefix}_"))
+                if weight:
+                    units[key] = units.get(key, 0) + weight * (value or 0)
+                else:
+                    sums[key] = (
+                        zero_of(self.types[key.column]) if value is None else _amount(value, self.types[key.column])
+                    )
+        return {
+            **sums,
+            **{key: Decimal(number).scaleb(-self._scale(key.column), EXACT) for key, number in units.items()},
+        }
+
+    def _key(self, text: str) -> MeasureSum:
+        kind, seq, maker, number = text.rsplit("_", 3)
+        return MeasureSum(int(seq), SUM_KINDS[SUM_KINDS.index(kind)], list(self.types)[int(number)], int(maker))
 
     def _number(self, column: str) -> int:
         return list(self.types).index(column)
@@ -162,6 +197,8 @@ class PassingRows:
     steps: Sequence[RowStep]
     marks: Mapping[int, str]
     is_alone: bool
+    # Where sums are taken in groups: columns to compute beforehand, by name and SQL, which the sums read.
+    units: dict[str, str] | None = None
 
     def sums(self, *, with_loaded: bool) -> dict[str, str]:
         """What to sum for the steps, by name and SQL; `with_loaded` also what the input loaded."""
@@ -169,13 +206,25 @@ class PassingRows:
         for column in self.measures.types:
             for maker in sorted(self.makers):
                 is_loaded = with_loaded and maker == 0
-                for key, sql in self._sums_of(column, maker, is_loaded=is_loaded):
-                    sums[self.measures.name(key)] = sql
+                for key, value, condition in self._sums_of(column, maker, is_loaded=is_loaded):
+                    sums |= self._taken(key, value, condition)
         if with_loaded and 0 in self.makers and self.measures.types:
             sums[live_rows_metric(0)] = self._rows(self._condition(0, self._live_after(-1)))
         return sums
 
-    def _sums_of(self, column: str, maker: int, *, is_loaded: bool) -> Iterator[tuple[MeasureSum, str]]:
+    def _taken(self, key: MeasureSum, value: str | None, condition: str | None) -> dict[str, str]:
+        """A sum by name and SQL; in units, of both halves of the number, so that neither sum becomes too large."""
+        if value is None or not self._is_in_units(key.column):
+            return {self.measures.name(key): sum_sql(value, condition)}
+        halves = {_HIGH_PREFIX: f"SHIFTRIGHT({value}, {_HALF_BITS})", _LOW_PREFIX: f"({value}) & {_LOW_HALF}L"}
+        return {self.measures.name(key, prefix): sum_sql(half, condition) for prefix, half in halves.items()}
+
+    def _is_in_units(self, column: str) -> bool:
+        return self.units is not None and self.measures.fits_units(column)
+
+    def _sums_of(
+        self, column: str, maker: int, *, is_loaded: bool
+    ) -> Iterator[tuple[MeasureSum, str | None, str | None]]:
         steps = [step for step in self.steps if self._concerns(step, column, maker)]
         if not steps and not is_loaded:
             return
@@ -185,22 +234,22 @@ class PassingRows:
             return
         kind: SumKind = "loaded" if is_loaded else "before"
         key = MeasureSum(0 if is_loaded else begin, kind, column, maker)
-        yield key, sum_sql(start, self._condition(maker, self._live_after(begin - 1)))
+        yield key, start, self._condition(maker, self._live_after(begin - 1))
         values = [start]
         for step in steps:
             before, after = self._value(column, step.seq), self._value(column, step.seq + 1)
             values.append(after)
             picked = self._condition(maker, self.marks[step.seq])
             if isinstance(step, DeleteStep):
-                yield MeasureSum(step.seq, "deleted", column, maker), sum_sql(after, picked)
+                yield MeasureSum(step.seq, "deleted", column, maker), after, picked
             else:
                 difference = f"COALESCE({after}, 0) - COALESCE({before}, 0)"
-                yield MeasureSum(step.seq, "changed", column, maker), sum_sql(difference, picked)
+                yield MeasureSum(step.seq, "changed", column, maker), difference, picked
             live = self._condition(maker, self._live_after(step.seq))
-            yield MeasureSum(step.seq, "after", column, maker), sum_sql(after, live)
+            yield MeasureSum(step.seq, "after", column, maker), after, live
         if self.measures.is_float(column):
             sizes = " + ".join(f"ABS(COALESCE({value}, 0D))" for value in dict.fromkeys(values) if value is not None)
-            yield MeasureSum(begin, "size", column, maker), sum_sql(sizes or None, self._condition(maker, None))
+            yield MeasureSum(begin, "size", column, maker), sizes or None, self._condition(maker, None)
 
     def _concerns(self, step: RowStep, column: str, maker: int) -> bool:
         is_changing = isinstance(step, DeleteStep) or column in self.measures.assigned.get(step.seq, ())
@@ -211,9 +260,18 @@ class PassingRows:
         later = (step.seq for step in self.steps if step.seq >= seq)
         for changing in later:
             if column in self.measures.assigned.get(changing, ()):
-                carried = quote_identifier(self.measures.before(changing, column))
-                return self.measures.summable(column, carried)
-        return self.measures.value(column, self.schema)
+                return self._summable(column, quote_identifier(self.measures.before(changing, column)))
+        value = self.measures.value(column, self.schema)
+        return value if value is None else self._summable(column, value)
+
+    def _summable(self, column: str, sql: str) -> str:
+        if self.units is None or not self._is_in_units(column):
+            return self.measures.summable(column, sql)
+        names = {text: name for name, text in self.units.items()}
+        text = self.measures.units_sql(column, sql)
+        name = names.get(text, f"{_UNITS_PREFIX}_{len(self.units)}")
+        self.units[name] = text
+        return name
 
     def _live_after(self, seq: int) -> str:
         """SQL that is true on rows that no operation up to this one has deleted."""
@@ -290,7 +348,7 @@ class OutputSums:
     def _values(self, makers: Iterable[int]) -> Iterator[tuple[str, int, str]]:
         for column in self.measures.types:
             if (value := self.measures.value(column, self.schema)) is not None:
-                yield from ((column, maker, value) for maker in makers)
+                yield from ((column, maker, self.measures.summable(column, value)) for maker in makers)
 
     def _name(self, kind: SumKind, column: str, maker: int) -> str:
         return self.measures.name(MeasureSum(self.step.seq, kind, column, maker))

@@ -12,6 +12,7 @@ from daybook.engine.counters import (
     FIRST_FAULT_SQL,
     Counters,
     DoubleMatch,
+    DueCounts,
     FailedCheck,
     GroupCounts,
     MalformedRowId,
@@ -318,7 +319,7 @@ class Pipeline:
                     working.add(step)
             case AggregatePass():
                 is_kept = self._is_kept(step.seqs, following)
-                counts: Mapping[str, str] = {}
+                counts = DueCounts()
                 if self._counts(step, following, is_kept=is_kept):
                     counts = self._counters.due(working.seqs, dict(working.schema))
                 rows = summary_rows(working, step, self._context, counts)

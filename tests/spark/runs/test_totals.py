@@ -441,3 +441,21 @@ def test_a_node_is_stale_when_its_control_file_changes(folder: Folder) -> None:
     assert state() == "fresh"
     say(folder, "rows,total_amount\n4,220.00\n")
     assert state() == "stale"
+
+
+def test_a_sum_may_be_larger_than_any_number_of_its_column(folder: Folder) -> None:
+    """Twelve times the largest decimal(18,2), summed in the groups of an aggregate."""
+    rows = [{**ORDERS[0], "order_id": f"O-{n}", "amount": "9999999999999999.99"} for n in range(12)]
+    folder.write_csv("data/orders.csv", rows)
+    folder.project(
+        {"type": "delete", "selector": 'order_id = "O-0"'},
+        {
+            "type": "aggregate",
+            "arguments": {"group_by": ["region"], "aggregations": [{"column": "total", "expression": "SUM(amount)"}]},
+        },
+        to_table(),
+        measures=AMOUNT,
+    )
+    folder.run()
+    before, after = "119999999999999999.88", "109999999999999999.89"
+    assert steps(measure(folder))[1] == ({0: before}, {}, {}, {0: "9999999999999999.99"}, {0: after})

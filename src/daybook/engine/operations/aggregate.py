@@ -13,6 +13,7 @@ from daybook.engine.counters import (
     FAULTY_METRIC,
     FAULTY_ROWS_SQL,
     FIRST_FAULT_SQL,
+    DueCounts,
     ObservedFrame,
     added_metric,
     picked_metric,
@@ -48,11 +49,15 @@ class Summaries:
     steps: Sequence[AggregateStep | AppendStep]
     picked: str | None = None
     counts: Mapping[str, str] = field(default_factory=dict)
+    # Columns that the counts read, by name and SQL.
+    columns: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, rows: "DataFrame") -> "DataFrame":
         """Columns for internal use: read them by `columns_of`, `metrics` and `is_new`."""
         from pyspark.sql import functions as F
 
+        if self.columns:
+            rows = rows.selectExpr("*", *aliased_sql(self.columns))
         if self._is_flagged:
             rows = rows.withColumn(_IS_PICKED, F.expr(f"COALESCE({self.picked}, FALSE)"))
             rows = rows.withColumns({name: F.expr(_value_if_picked(name)) for name in self._columns})
@@ -154,15 +159,13 @@ def _count_column(name: str) -> str:
     return f"__daybook_count_{name}"
 
 
-def summary_rows(
-    working: WorkingDataset, together: AggregatePass, context: RunContext, counts: Mapping[str, str]
-) -> AddedRows:
-    """The rows aggregates add; `counts` are figures of all rows that are taken on the way."""
+def summary_rows(working: WorkingDataset, together: AggregatePass, context: RunContext, due: DueCounts) -> AddedRows:
+    """The rows aggregates add; `due` are figures of all rows that are taken on the way."""
     first = together.steps[0]
     working.settle_for(*together.expressions)
-    rows = working.rows_for(first.selector, is_all=bool(counts))
+    rows = working.rows_for(first.selector, is_all=bool(due.counts))
     picked = guarded_condition(working.layer.live(), context.selector(first))
-    summaries = Summaries(context, together.steps, picked, counts)
+    summaries = Summaries(context, together.steps, picked, due.counts, due.columns)
     empty = {name: null_sql(column_type) for name, column_type in together.schema.items()}
     own = {step.seq: {**empty, **_columns(step, summaries.columns_of(step), context)} for step in together.steps}
     names = (*together.schema, *context.system, *context.hidden)

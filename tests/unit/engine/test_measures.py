@@ -1,0 +1,31 @@
+"""Sums that are taken in halves are exact; the halves are worked out by hand."""
+
+from decimal import Decimal
+
+import pytest
+
+from daybook.engine.measures import Measures, MeasureSum
+from daybook.model.types import FLOAT, INTEGER, DecimalType
+
+MEASURES = Measures({"amount": DecimalType(18, 2), "wide": DecimalType(38, 10), "n": INTEGER, "f": FLOAT})
+
+
+@pytest.mark.parametrize(
+    ("high", "low", "total"),
+    [
+        (0, 12345, "123.45"),
+        (-1, 4294967295, "-0.01"),
+        # 12 times 9999999999999999.99, whose halves are 232830643 and 2808348671.
+        (12 * 232830643, 12 * 2808348671, "119999999999999999.88"),
+        (None, None, "0.00"),
+    ],
+)
+def test_two_halves_are_one_number(high: int | None, low: int | None, total: str) -> None:
+    """A number is its high half times 2^32 and its low half; the sums of both may be larger than the halves."""
+    sums = MEASURES.read({"__daybook_high_after_20_0_0": high, "__daybook_low_after_20_0_0": low})
+    found = sums[MeasureSum(20, "after", "amount", 0)]
+    assert format(Decimal(found), "f") == total
+
+
+def test_only_numbers_of_64_bits_are_taken_in_halves() -> None:
+    assert [MEASURES.fits_units(column) for column in MEASURES.types] == [True, False, False, False]
