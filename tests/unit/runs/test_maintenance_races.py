@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from daybook.io.format import find_landing_leftovers
+from daybook.io.storage import Storage
 from daybook.model.settings import RetentionSettings
 from daybook.resolve.project_files import CheckedFiles
 from daybook.runs import maintenance
@@ -30,7 +31,7 @@ def test_no_run_begins_while_a_landing_is_removed(folder: Folder, monkeypatch: p
     landing.mkdir(parents=True)
     removed: list[str] = []
 
-    def remove(uri: str) -> None:
+    def remove(uri: str, storage: Storage) -> None:
         other = sqlite3.connect(folder.root / ".daybook/store.db", timeout=0, isolation_level=None)
         with pytest.raises(sqlite3.OperationalError, match="locked"):
             other.execute("BEGIN IMMEDIATE")
