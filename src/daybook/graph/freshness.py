@@ -30,6 +30,7 @@ from daybook.model.formats import FORMATS
 from daybook.model.parameter import given_values, read_value
 from daybook.model.project import Project
 from daybook.model.serialization import from_canonical, frozen, structural_content, to_canonical
+from daybook.model.settings import SchemaLocation
 from daybook.model.types import TIME_COLUMNS, value_text
 from daybook.plan.loads import LoadReference, load_references
 from daybook.resolve.location import Location, Resolution
@@ -387,6 +388,9 @@ class Freshness:
             reading.resolution.as_of if mode == "bitemporal" else None,
             reading.counts_times,
         )
+        if isinstance(self._workspace.settings.state, SchemaLocation):
+            # Landed rows are tables that a session alone reads, so a file that changed concerns every reader.
+            return True
         landing = f"{state_folder(self._workspace)}/landing"
         area = LandingArea(landing, "look", self._storage)
         requests = [
