@@ -31,7 +31,7 @@ from daybook.model.types import (
 def slice_predicate(periods: Iterable[str]) -> BooleanExpression:
     """The rows of some slices."""
     # The constructors of predicates are not those that mypy takes models of pydantic to have.
-    return In(RUN_PERIOD_COLUMN, tuple(periods))  # type: ignore[call-arg, arg-type, misc]
+    return In(RUN_PERIOD_COLUMN, tuple(periods))  # type: ignore[call-arg, arg-type]
 
 
 # Field ids of partitions begin here, by the specification.
