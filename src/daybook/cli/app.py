@@ -303,7 +303,7 @@ add_command(
     "verify",
     certificates.verify,
     "daybook verify close-2026-01.json --key controlling.pub",
-    "daybook verify close-2026-*.json --workspace . --data --recompute",
+    "daybook --workspace . verify close-2026-*.json --data --recompute",
 )
 add_command(
     app,

@@ -357,7 +357,7 @@ def proven(context: typer.Context, use_case: "Callable[[OpenedWorkspace], _Resul
 def with_proof(workspace: "OpenedWorkspace", use_case: "Callable[[OpenedWorkspace], _Result]") -> "_Result":
     from dataclasses import replace
 
-    from daybook.cli.terminal import is_attended
+    from daybook.cli.terminal import ask_secret, is_attended
     from daybook.errors import DaybookError
 
     try:
@@ -365,7 +365,7 @@ def with_proof(workspace: "OpenedWorkspace", use_case: "Callable[[OpenedWorkspac
     except DaybookError as error:
         if error.code != "APPROVAL_002" or not is_attended():
             raise
-        token = typer.prompt("Your personal token", hide_input=True, err=True)
+        token = ask_secret("Your personal token")
     return use_case(replace(workspace, token=token.strip()))
 
 

@@ -27,6 +27,9 @@ _SHOWN_DIGITS = 12
 keys_app = typer.Typer(
     help="Make keys that certificates are signed with.",
     short_help="Make keys that certificates are signed with",
+    epilog="""\b
+Examples:
+  daybook keys new controlling --out keys""",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -138,7 +141,7 @@ def verify(
     ],
     key: Annotated[Path | None, typer.Option("--key", metavar="PUBLIC", help="The public key that is trusted.")] = None,
     period: Annotated[
-        str | None, typer.Option("--period", metavar="PERIOD", help="The period that it has to be about.")
+        str | None, typer.Option("--period", "-p", metavar="PERIOD", help="The period that it has to be about.")
     ] = None,
     data: Annotated[bool, typer.Option("--data", help="Read the tables and files, and compare their rows.")] = False,
     recompute: Annotated[

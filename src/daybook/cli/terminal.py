@@ -116,6 +116,11 @@ def confirm(question: str) -> bool:
     return typer.confirm(one_line(question))
 
 
+def ask_secret(name: str) -> str:
+    """What a person types is not shown."""
+    return str(typer.prompt(name, hide_input=True, err=True))
+
+
 def show_table(
     titles: Sequence[str],
     rows: Iterable[Sequence[Cell]],

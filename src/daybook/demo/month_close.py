@@ -27,11 +27,11 @@ from daybook.workspace.certificates import (
 )
 from daybook.workspace.close import CloseStatus, build_close, close_status
 from daybook.workspace.execution import run_project
-from daybook.workspace.history import lock_period, reopen_period
+from daybook.workspace.history import lock_period, reopen_period, show_run
 from daybook.workspace.lifecycle import activate_project
 from daybook.workspace.numbers import bridge_runs
 from daybook.workspace.open_workspace import OpenedWorkspace
-from daybook.workspace.totals import TotalsOfRun, totals_if_any
+from daybook.workspace.totals import TotalsOfRun, totals_of
 
 CLOSE_PROJECTS = ("close", "management-summary", "balances")
 
@@ -49,7 +49,7 @@ def close_month(workspace: OpenedWorkspace, period: str, *, listener: RunListene
     headline = read_headline(workspace.root, last)
     correction = explain_correction(workspace, last, listener=listener)
     close_run = next(run for run in reversed(runs) if run.project_id == CLOSE_PROJECTS[0])
-    totals = totals_if_any(workspace, close_run.run_id)
+    totals = totals_of(show_run(workspace, close_run.run_id))
     return DemoResult(workspace.root, tuple(runs), last, headline, correction, totals)
 
 

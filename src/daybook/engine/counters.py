@@ -16,9 +16,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 from daybook.engine.context import FAULT_COLUMN, RunContext, aliased_sql
-from daybook.engine.measures import Amount, Measures, MeasureSum, PassingRows, read_live_rows
+from daybook.engine.measures import Measures, MeasureSum, PassingRows, read_live_rows
 from daybook.errors import DaybookError
 from daybook.expression import quote_literal
+from daybook.model.measures import Amount
 from daybook.model.types import STRING
 from daybook.plan.steps import LoadStep, Plan, RowStep, Schema
 

@@ -10,7 +10,7 @@ from decimal import Context, Decimal
 from typing import Any, Literal, TypeAlias, get_args
 
 from daybook.expression import cast_sql, quote_identifier, spark_type
-from daybook.model.measures import is_numeric
+from daybook.model.measures import Amount, is_numeric
 from daybook.model.types import INTEGER, ColumnType, DecimalType, FloatType
 from daybook.plan.conditions import excludes, picks_all
 from daybook.plan.steps import AppendStep, DeleteStep, LoadStep, OutputStep, Plan, RowStep, Schema, UpdateStep
@@ -31,8 +31,6 @@ SumKind: TypeAlias = Literal[
     "size",
 ]
 SUM_KINDS: tuple[SumKind, ...] = get_args(SumKind)
-
-Amount: TypeAlias = Decimal | float
 
 _SUM_PREFIX = "__daybook_sum"
 _HIGH_PREFIX = "__daybook_high"

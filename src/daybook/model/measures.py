@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
@@ -16,6 +16,9 @@ from daybook.model.declaration import (
     violation,
 )
 from daybook.model.types import ColumnType, DecimalType, FloatType, IntegerType
+
+# A total: exact, but for floats.
+Amount: TypeAlias = Decimal | float
 
 
 def is_numeric(column_type: ColumnType) -> bool:

@@ -11,7 +11,7 @@ from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, flatten, raise_all
 from daybook.io.location_checks import is_same_location, target_overlaps
 from daybook.io.registry import format_named, writer_for
-from daybook.io.state_tables import refuse_paths_of_spark
+from daybook.io.shared_paths import refuse_paths_of_spark
 from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.io.target import OutputColumn, RunFacts, SliceOwner, Target, target_at
 from daybook.io.writer import CheckedTarget

@@ -11,7 +11,7 @@ from daybook.errors import DaybookError, Notice, flatten, notice, raise_all
 from daybook.io.filesystem import list_files
 from daybook.io.location_checks import check_locations_exist, data_exists, location_identity
 from daybook.io.pins import Pin
-from daybook.io.state_tables import unreachable_errors
+from daybook.io.shared_paths import unreachable_errors
 from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.model.calendar import Period
 from daybook.model.definition import DatasetVersion

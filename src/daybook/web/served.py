@@ -19,7 +19,6 @@ from daybook.web.page_templates import Templates, preferred_negatives
 from daybook.web.questions import Questions
 from daybook.workspace.history import DefinitionSummary, RunDetails, RunListing, list_definitions, list_runs, show_run
 from daybook.workspace.open_workspace import OpenedWorkspace
-from daybook.workspace.totals import TotalsOfRun, totals_if_any
 
 if TYPE_CHECKING:
     from daybook.io.stored_rows import RowCondition, RowOrder
@@ -244,10 +243,6 @@ class Served:
             # The run that PROJECT@PERIOD names changes.
             is_final=lambda details: details.record.status == "completed" and details.record.id == run_id,
         )
-
-    def totals(self, run_id: str) -> TotalsOfRun | None:
-        """The totals that a run which has ended recorded, if any."""
-        return self._recent(("totals", run_id), lambda: totals_if_any(self.workspace, run_id))
 
     def outputs(self, run_id: str) -> "tuple[OutputResult, ...]":
         """What a completed run wrote."""

@@ -170,23 +170,18 @@ def _remove_own(file: Path, text: str) -> None:
 
 
 def list_seals(
-    workspace: OpenedWorkspace, *, period: str | None = None, calendar: str | None = None
+    workspace: OpenedWorkspace, *, period: str | None = None, calendar: str | None = None, run: str | None = None
 ) -> tuple[PeriodSeal, ...]:
-    """The certificates of a period, or of all, the one that counts last."""
+    """The certificates of a period, of all, or those that cover a run; the one that counts last."""
     with workspace.open_store_or_empty() as store, store.read() as transaction:
-        if period is None:
-            seals = transaction.seals.all()
+        all_seals = transaction.seals.all()
+        if run is not None:
+            seals = transaction.seals.of_run(transaction.runs.id_of(run))
+        elif period is not None:
+            seals = transaction.seals.of(find_period(transaction, workspace, period, calendar))
         else:
-            seals = transaction.seals.of(find_period(workspace, transaction, period, calendar))
-    return tuple(_show(seal, seals) for seal in seals)
-
-
-def seals_of_run(workspace: OpenedWorkspace, run_id: str) -> tuple[PeriodSeal, ...]:
-    """The certificates that cover a run."""
-    with workspace.open_store_or_empty() as store, store.read() as transaction:
-        seals = transaction.seals.of_run(run_id)
-        same_periods = [other for seal in seals for other in transaction.seals.all() if _is_same_period(seal, other)]
-    return tuple(_show(seal, same_periods) for seal in seals)
+            seals = all_seals
+    return tuple(_show(seal, [other for other in all_seals if _is_same_period(seal, other)]) for seal in seals)
 
 
 def _is_same_period(seal: Seal, other: Seal) -> bool:

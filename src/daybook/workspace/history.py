@@ -353,10 +353,10 @@ def list_periods(
 def show_period(workspace: OpenedWorkspace, period: str, *, calendar: str | None = None) -> PeriodListing:
     """A period with its status and every change of it."""
     with workspace.open_store_or_empty() as store, store.read() as transaction:
-        return _listing(transaction, find_period(workspace, transaction, period, calendar))
+        return _listing(transaction, find_period(transaction, workspace, period, calendar))
 
 
-def find_period(workspace: OpenedWorkspace, transaction: Transaction, period: str, calendar: str | None) -> Period:
+def find_period(transaction: Transaction, workspace: OpenedWorkspace, period: str, calendar: str | None) -> Period:
     """A period of a calendar, by default the Gregorian one."""
     return period_of(period, _find_calendar(workspace, calendar, transaction.stored_definitions()))
 

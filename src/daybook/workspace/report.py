@@ -23,7 +23,7 @@ from daybook.runs.result import OutputResult
 from daybook.runs.snapshot import RunSnapshot, SourceSnapshot, snapshot_from_json
 from daybook.store.records import RunFilter, RunRecord
 from daybook.store.store import Transaction
-from daybook.workspace.certificates import PeriodSeal, seals_of_run
+from daybook.workspace.certificates import PeriodSeal, list_seals
 from daybook.workspace.history import RunDetails, show_run
 from daybook.workspace.numbers import (
     MOST_PAGE_ROWS,
@@ -35,7 +35,7 @@ from daybook.workspace.numbers import (
     read_numbers,
 )
 from daybook.workspace.open_workspace import OpenedWorkspace
-from daybook.workspace.totals import TotalsOfRun, find_totals
+from daybook.workspace.totals import TotalsOfRun, totals_of
 
 REPORT_MARK = "<!-- daybook report of run "
 _MARK_BYTES = 200
@@ -152,8 +152,8 @@ def _gather_report(workspace: OpenedWorkspace, request: ReportRequest) -> RunRep
         snapshot = snapshot_from_json(transaction.runs.snapshot(run_id))
         prepared = restore_run(snapshot, root, stored_storage(workspace, store))
         pins = recorded_pins(transaction, run_id)
-        totals = find_totals(transaction, run_id)
         before = _other_run(transaction, record, request)
+    run = show_run(workspace, run_id)
     outputs = list_outputs(workspace, run_id)
     numbers = tuple(_read_output(workspace, run_id, output, prepared, request.rows) for output in outputs)
     differences: tuple[OutputDifference, ...] = ()
@@ -164,7 +164,7 @@ def _gather_report(workspace: OpenedWorkspace, request: ReportRequest) -> RunRep
     return RunReport(
         workspace_name=workspace.settings.name,
         made_at=workspace.clock(),
-        run=show_run(workspace, run_id),
+        run=run,
         snapshot=snapshot,
         pins=pins,
         numbers=numbers,
@@ -173,8 +173,8 @@ def _gather_report(workspace: OpenedWorkspace, request: ReportRequest) -> RunRep
         differences=differences,
         bridges=bridges,
         has_differences=request.has_differences,
-        totals=totals,
-        seals=seals_of_run(workspace, run_id),
+        totals=totals_of(run),
+        seals=list_seals(workspace, run=run_id),
     )
 
 

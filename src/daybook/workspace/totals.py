@@ -1,19 +1,16 @@
 """Where every amount of a run came from and where it went, and the facts that an auditor asks for with it."""
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any
 
 from daybook.errors import DaybookError
 from daybook.model.json_fields import Hidden, Merged
 from daybook.pictures.flow import FlowChange, FlowOutput, Stream, draw_flow
 from daybook.pictures.texts import format_number
-from daybook.runs.totals import MadeBy, MeasureTotals, OperationTotals, RunTotals, SourceTotals, recorded_totals
-from daybook.store.records import OperationResult, RunRecord
-from daybook.store.store import Transaction
+from daybook.runs.totals import MadeBy, MeasureTotals, OperationTotals, RunTotals, SourceTotals, read_totals
+from daybook.workspace.history import RunDetails, show_run
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 
@@ -68,41 +65,29 @@ class TotalsOfRun:
 
 def run_totals(workspace: OpenedWorkspace, run: str, *, measure: str | None = None) -> TotalsOfRun:
     """The totals of a run, by its id or as PROJECT@PERIOD: of all measures, or of one."""
-    with workspace.open_store_or_empty() as store, store.read() as transaction:
-        run_id = transaction.runs.id_of(run)
-        found = find_totals(transaction, run_id)
-    if found is None:
-        raise DaybookError("TOTALS_030", run_id=run_id)
+    details = show_run(workspace, run)
+    recorded = totals_of(details)
+    if recorded is None:
+        raise DaybookError("TOTALS_030", run_id=details.record.id)
     if measure is None:
-        return found
-    chosen = tuple(one for one in found.totals.measures if one.column == measure)
+        return recorded
+    chosen = tuple(one for one in recorded.totals.measures if one.column == measure)
     if not chosen:
-        names = ", ".join(one.column for one in found.totals.measures) or "none"
-        raise DaybookError("TOTALS_031", column=measure, run_id=run_id, measures=names)
-    return replace(found, totals=replace(found.totals, measures=chosen))
+        names = ", ".join(one.column for one in recorded.totals.measures) or "none"
+        raise DaybookError("TOTALS_031", column=measure, run_id=details.record.id, measures=names)
+    return replace(recorded, totals=replace(recorded.totals, measures=chosen))
 
 
-def totals_if_any(workspace: OpenedWorkspace, run_id: str) -> TotalsOfRun | None:
-    """The totals of a run; None where it followed neither measures nor controls."""
-    with workspace.open_store_or_empty() as store, store.read() as transaction:
-        return find_totals(transaction, run_id)
-
-
-def find_totals(transaction: Transaction, run_id: str) -> TotalsOfRun | None:
+def totals_of(run: RunDetails) -> TotalsOfRun | None:
     """None for a run that followed neither measures nor controls."""
-    totals = recorded_totals(transaction, run_id)
-    if totals is None:
-        return None
-    snapshot = json.loads(transaction.runs.snapshot(run_id))
-    operations = transaction.outcomes.operations(run_id)
-    return TotalsOfRun(totals, _information(transaction.runs.shown(run_id), snapshot, operations))
+    labels = {commit.operation_seq: str(commit.details.get("label", commit.destination)) for commit in run.commits}
+    totals = read_totals(run.record.id, run.operations, run.operation_names, labels)
+    return None if totals is None else TotalsOfRun(totals, _information(run))
 
 
-def _information(
-    record: RunRecord, snapshot: Mapping[str, Any], operations: Sequence[OperationResult]
-) -> ProducedInformation:
+def _information(run: RunDetails) -> ProducedInformation:
+    record, snapshot = run.record, run.snapshot
     provenance, git = snapshot["provenance"], snapshot["provenance"].get("git")
-    names = {operation["seq"]: operation["name"] for operation in snapshot["project"]["operations"]}
     return ProducedInformation(
         project=record.project_id,
         version=record.project_version,
@@ -118,8 +103,10 @@ def _information(
         is_clean=git["is_clean"] if git else None,
         daybook=provenance["daybook_version"],
         checks=tuple(
-            CheckedRows(operation.seq, names.get(operation.seq, operation.type), operation.rows_picked or 0)
-            for operation in operations
+            CheckedRows(
+                operation.seq, run.operation_names.get(operation.seq, operation.type), operation.rows_picked or 0
+            )
+            for operation in run.operations
             if operation.type == "check"
         ),
     )

@@ -29,7 +29,6 @@ from daybook.workspace.certificates import (
     make_key,
     prove_row,
     seal_period,
-    seals_of_run,
     verify_certificates,
 )
 from daybook.workspace.close import build_close
@@ -277,7 +276,7 @@ def test_certificates_follow_and_replace_each_other(close: Close) -> None:
     assert certificate_text(close.workspace, again.digest) == close.file("again").read_text()
     assert code(lambda: certificate_text(close.workspace, "0" * 64)) == "PROOF_017"
     (run,) = [run for run in close.folder.all_runs() if run.period == "2026-02"]
-    assert [seal.digest for seal in seals_of_run(close.workspace, run.id)] == [february.digest]
+    assert [seal.digest for seal in list_seals(close.workspace, run=run.id)] == [february.digest]
     acts = [line for line in show_log(close.workspace).lines if line.act == "seal"]
     assert [line.details["payload"] for line in acts] == [again.digest, february.digest, january.digest]
     # The head of the log at the time of the seal is in the certificate, so that a cut end would show.

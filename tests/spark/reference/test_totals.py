@@ -11,12 +11,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from daybook.engine.counters import OperationCount
-from daybook.engine.measures import Amount, MeasureSum
+from daybook.engine.measures import MeasureSum
 from daybook.engine.pipeline import Pipeline
 from daybook.errors import DaybookError
-from daybook.model.measures import is_numeric
+from daybook.model.measures import Amount, is_numeric
 from daybook.plan.steps import Plan
-from daybook.runs.totals import MEASURES, SOURCES, MadeBy, MeasureTotals, TotalsLedger, read_totals, recorded_sums
+from daybook.runs.totals import MEASURES, SOURCES, MadeBy, MeasureTotals, read_totals
+from daybook.runs.totals_ledger import TotalsLedger, recorded_sums
 from daybook.store.records import OperationResult
 from tests.reference.evaluate import FailedRunError, ValueFailedError
 from tests.reference.generated import GeneratedProject

@@ -45,6 +45,8 @@ def test_examples_parse(name: str, command: Any) -> None:
     assert examples
     for example in examples:
         words = shlex.split(example)
+        if words[0] == "--workspace":
+            words = words[2:]
         assert " ".join(words).startswith(name.split()[0])
         # Parses what follows the command's name, and runs nothing.
         group = ROOT.commands[words[0]]  # type: ignore[attr-defined]

@@ -78,8 +78,11 @@ def test_other_engines_are_seen_with_their_limit(tmp_path: Path) -> None:
     java = shutil.copy("/bin/sh", tmp_path / "java")
     # A limit that no other process has.
     limit = 300_000 * GIGABYTE + os.getpid()
-    words = [str(java), "-c", "read line", "-Xmx1g", f"-Xmx{limit}", GATEWAY_CLASS]
-    with subprocess.Popen(words, stdin=subprocess.PIPE) as process:
+    words = [str(java), "-c", "echo begun; read line", "-Xmx1g", f"-Xmx{limit}", GATEWAY_CLASS]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        # Until then the process may still be a copy of this one.
+        assert process.stdout.readline() == b"begun\n"
         limits = [most for most, _ in java_engines()]
         process.communicate(b"\n")
     assert limit in limits

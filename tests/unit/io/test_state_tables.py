@@ -7,7 +7,8 @@ import pytest
 
 from daybook.errors import DaybookError
 from daybook.io.formats.spark_catalog.table import TableName
-from daybook.io.state_tables import StateTables, refuse_paths_of_spark, unreachable_errors
+from daybook.io.shared_paths import refuse_paths_of_spark, unreachable_errors
+from daybook.io.state_tables import StateTables
 from daybook.model.datasource import SparkCatalogOptions, SparkCatalogSource
 from daybook.resolve.location import Location
 from daybook.runs.environment import open_run_environment

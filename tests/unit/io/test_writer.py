@@ -48,9 +48,9 @@ def test_a_check_sees_what_a_crash_left_aside_and_leaves_it_there(tmp_path: Path
     assert list(tmp_path.iterdir()) == [aside]
 
 
-def test_files_are_not_written_to_an_object_store() -> None:
+def test_a_folder_of_files_is_not_written_to_an_object_store() -> None:
     target = FileTarget(
-        location=Location("csv", uri="s3://bucket/orders.csv"),
+        location=Location("csv", uri="s3://bucket/orders"),
         mode="replace",
         columns=(OutputColumn("a", STRING),),
         run_id="run",

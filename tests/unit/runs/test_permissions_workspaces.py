@@ -14,6 +14,7 @@ from daybook.store import open_store
 from daybook.store.database.connection import back_up, list_backups, restore_backup
 from daybook.workspace.maintenance import list_slices, take_over_slices
 from daybook.workspace.open_workspace import open_workspace
+from tests.unit.store.test_store_migrations import make_first_store
 from tests.workspaces import Folder, no_session, to_table
 from tests.written_runs import write_run
 
@@ -190,13 +191,12 @@ def test_a_ledger_without_ids_gets_the_column(tmp_path: Path) -> None:
     assert found == [(None,), (own_id(folder),)]
 
 
+@pytest.mark.usefixtures("stores_by_alembic")
 def test_the_backup_that_a_migration_leaves_has_the_id(tmp_path: Path) -> None:
     folder = workspace(tmp_path / "w")
-    folder.apply()
     store = folder.root / ".daybook/store.db"
-    with sqlite3.connect(store) as database:
-        database.execute("drop table workspace_identity")
-        database.execute("update alembic_version set version_num = '0006'")
+    store.parent.mkdir()
+    make_first_store("sqlite:///.daybook/store.db", folder.root)
     with open_store("sqlite:///.daybook/store.db", root=folder.root):
         pass
     with sqlite3.connect(list_backups(store)[0]) as database:

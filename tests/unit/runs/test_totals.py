@@ -4,17 +4,17 @@ from decimal import Decimal
 
 import pytest
 
-from daybook.engine.measures import Amount, MeasureSum, SumKind
+from daybook.engine.measures import MeasureSum, SumKind
 from daybook.errors import DaybookError
+from daybook.model.measures import Amount
 from daybook.runs.totals import (
     MEASURES,
     SOURCES,
     MadeBy,
-    TotalsLedger,
     amount_text,
     read_totals,
-    recorded_sums,
 )
+from daybook.runs.totals_ledger import TotalsLedger, recorded_sums
 from daybook.store.records import OperationResult, RecordedType
 from tests.unit.plan.planned import aggregate, output, plan_of
 

@@ -33,7 +33,7 @@ from daybook.runs.result import OutputResult, RunFailedError, RunResult, name_op
 from daybook.runs.sandbox import slices_of_draft
 from daybook.runs.snapshot import RunSnapshot, snapshot_from_json
 from daybook.runs.sources import land_sources_ahead, load_error, read_sources
-from daybook.runs.totals import TotalsLedger, describe_sources, is_read_back, sums_written
+from daybook.runs.totals_ledger import TotalsLedger, describe_sources, is_read_back, sums_written
 from daybook.store.process import current_process
 from daybook.store.records import FinalStatus, Lease, milliseconds
 from daybook.store.store import REFUSALS, MetadataStore

@@ -39,7 +39,7 @@ from daybook.runs.permissions import (
 )
 from daybook.runs.result import INCLUDES_DELETED, OutputResult
 from daybook.runs.sources import slice_table
-from daybook.runs.totals import recorded_sums, with_loaded
+from daybook.runs.totals_ledger import recorded_sums, with_loaded
 from daybook.store.records import OperationResult, OutputCommit, Registration
 from daybook.store.store import MetadataStore, Transaction
 

@@ -18,6 +18,7 @@ from daybook.web.actions import ActionName, ActionRequest
 from daybook.web.served import ActedBy, Served, ServedHere
 from daybook.workspace.certificates import list_seals
 from daybook.workspace.history import RUN_STATUSES, list_actions, list_periods, show_period
+from daybook.workspace.totals import totals_of
 from daybook.workspace.totals_page import render_totals
 
 if TYPE_CHECKING:
@@ -194,10 +195,10 @@ def _sources_read(details: "RunDetails") -> list[tuple["SourceRead", list[str]]]
     return list(uses.items())
 
 
-def _totals(served: ServedHere, details: "RunDetails") -> Markup | None:
+def _flow(served: ServedHere, details: "RunDetails") -> Markup | None:
     """Where every amount of a run that has ended came from and went; None where it followed no measure."""
-    found = served.totals(details.record.id) if not details.record.is_active else None
-    return render_totals(found, served.templates.in_workspace) if found is not None else None
+    totals = None if details.record.is_active else totals_of(details)
+    return None if totals is None else render_totals(totals, served.templates.in_workspace)
 
 
 @router.get("/runs/{run_id}")
@@ -213,7 +214,7 @@ def run(request: Request, served: ServedHere, run_id: str) -> Response:
             "steps": tuple(summarize_operations(details.operations, details.operation_names)),
             "operations": details.snapshot["project"]["operations"],
             "sources": _sources_read(details),
-            "flow": _totals(served, details),
+            "flow": _flow(served, details),
             "events": f"/api/v1/runs/{run_id}/events" if details.record.is_active else None,
         }
 

@@ -61,6 +61,7 @@ ARGUMENT_CHECKS: Mapping[str, _Check] = {
     "folder": _PATH,
     "spark": (lambda value: hasattr(value, "createDataFrame"), "a Spark session"),
     "project": _TEXT,
+    "digest": _TEXT,
     "within": _TEXT,
     "project_id": _TEXT,
     "period": _TEXT,

@@ -12,7 +12,7 @@ from daybook.errors import Code, DaybookError
 from daybook.model.project import Project
 from daybook.model.types import value_text
 from daybook.workspace import approvals, history
-from daybook.workspace.certificates import list_seals, prove_row, seal_period
+from daybook.workspace.certificates import certificate_text, list_seals, prove_row, seal_period
 from daybook.workspace.close import close_graph, close_status
 from daybook.workspace.lifecycle import activate_project, apply_changes, deactivate_project, plan_changes
 from daybook.workspace.log import show_log, verify_log
@@ -106,6 +106,15 @@ class Workspace:
         from daybook.workspace.definitions import compile_project
 
         return compile_project(self._opened, project, period=period, parameters=parameters)
+
+    @checked
+    def compile_projects(
+        self, name: str, *, period: str | None = None, parameters: "Mapping[str, Value] | None" = None
+    ) -> "tuple[CompiledProject, ...]":
+        """The checked steps of the projects that an id, a pattern or a file names."""
+        from daybook.workspace.definitions import compile_projects
+
+        return compile_projects(self._opened, name, period=period, parameters=parameters)
 
     plan = forwarded("plan", plan_changes)
     apply = forwarded("apply", apply_changes)
@@ -446,6 +455,7 @@ class Workspace:
     reopen_period = forwarded("reopen_period", history.reopen_period)
     seal = forwarded("seal", seal_period)
     seals = forwarded("seals", list_seals)
+    certificate = forwarded("certificate", certificate_text)
     prove = forwarded("prove", prove_row)
 
     @checked
