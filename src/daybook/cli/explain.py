@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 
 _MOST_HINTS = 3
-_COLUMN_GAP = 2
 
 
 def show_explanation(found: "OperationExplanation", *, with_leads: bool = True) -> None:

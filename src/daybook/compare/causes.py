@@ -29,7 +29,6 @@ from daybook.resolve.location import Location
 from daybook.runs.snapshot import RunSnapshot, SourceSnapshot
 
 KINDS: tuple[CauseKind, ...] = get_args(CauseKind)
-_SEPARATOR = ":"
 _SEQ_COLUMN = "_operation_seq"
 _TIME_CONSTANTS = frozenset({"now", "today"})
 _TIME_COLUMNS = frozenset({"_created_at", "_updated_at"})

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from daybook.errors import DaybookError
-from daybook.model.types import ColumnType, parse_type
+from daybook.model.types import ColumnType
 from daybook.proof.certificate import Certificate, Subject, read_certificate
 from daybook.proof.envelope import malformed
 from daybook.proof.row_digest import BucketPath, RowHashes, digest_of_tree, hash_of_bucket, hash_of_node
@@ -146,7 +146,3 @@ def proof_problem(proof: RowProof) -> str | None:
     if digest_of_root(node, rows.columns, rows.levels, rows.rows) != rows.digest:
         return "the proof does not lead to the digest that was sealed"
     return None
-
-
-def column_types(columns: Iterable[DigestedColumn]) -> dict[str, ColumnType]:
-    return {column.name: parse_type(column.type) for column in columns}

@@ -21,7 +21,6 @@ from daybook.recompute.numbers import (
     calculation,
     common_type,
     fitting,
-    is_numeric,
     negated,
 )
 
@@ -253,12 +252,6 @@ def comparison(operator: str, left: ColumnType, right: ColumnType) -> Callable[[
 
 def _comparable_float(value: Value) -> Value:
     return comparable(float(value))
-
-
-def conjunction(values: Sequence[bool | None]) -> bool | None:
-    if False in values:
-        return False
-    return None if None in values else True
 
 
 def negate(value: bool | None) -> bool | None:
@@ -496,7 +489,3 @@ class Case(Node):
             return otherwise(row) if otherwise else None
 
         return compute
-
-
-def is_exact_number(type_: ColumnType) -> bool:
-    return is_numeric(type_) and type_ != FLOAT

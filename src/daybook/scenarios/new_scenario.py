@@ -237,7 +237,6 @@ def _in_order(rows: DataFrame, load: LoadStep) -> list[Row]:
 MOST_TRIES = 60
 # How many rows of a group are taken, and how many where those do not reach every operation.
 _MOST_ROWS = (20, 200)
-_TIME_COLUMNS = ("_period", "_valid_from", "_valid_to")
 
 
 @dataclass(frozen=True, slots=True)

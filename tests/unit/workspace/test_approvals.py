@@ -15,8 +15,8 @@ from daybook.runs.approvals.acts import Act, take_over_act
 from daybook.runs.approvals.requests import approvals_of, released_act
 from daybook.runs.attempt.execution import retry
 from daybook.store.database import people
-from daybook.store.database.people import looks_like_token
 from daybook.store.process import current_process
+from daybook.web.personal_tokens import looks_like_token
 from daybook.workspace.approvals import (
     add_person,
     adopt_policy,

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, delete, exists, func, insert, or_, select, up
 from daybook.model.definition import RegisteredDataPin, TableVersion
 from daybook.model.serialization import stored_json
 from daybook.store.database.periods import Slices
-from daybook.store.database.runs import ACTIVE_STATUSES, later_commit, require_lease, require_run, to_run_record
+from daybook.store.database.runs import ACTIVE_STATUSES, require_lease, to_run_record
 from daybook.store.database.tables import (
     ACTION,
     DEFINITION,
@@ -132,10 +132,6 @@ class Outcomes:
             if version is not None and commit.table_version == version:
                 break
         return {period: next(iter(runs)) for period, runs in runs_by_period.items() if len(runs) == 1}
-
-    def later_commit(self, run_id: str) -> str | None:
-        """The id of a later run of the same project and period that has committed; retrying is refused then."""
-        return later_commit(self._connection, require_run(self._connection, run_id))
 
 
 # How many ids one query names; every database takes more.

@@ -26,11 +26,6 @@ _NAME = re.compile(r"[^\W_](?:[\w .@-]{0,126}[\w.])?")
 _COST, _BLOCK, _PARALLEL, _LENGTH = 2**14, 8, 1, 32
 
 
-def looks_like_token(text: str) -> bool:
-    """Whether a text has the form of a personal token."""
-    return _TOKEN.fullmatch(text) is not None
-
-
 @dataclass(frozen=True, slots=True)
 class NewToken:
     """A personal token; `text` is shown once, the store keeps the rest."""

@@ -61,7 +61,6 @@ from daybook.resolve.location import Location
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql import types as spark_types
 
 # Characters that stand for themselves in the URIs Spark reports.
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./=-]*")
@@ -170,15 +169,6 @@ def _without_deleted(
         F.col("_metadata.row_index") == F.col(_DELETED_ROW)
     )
     return known.join(F.broadcast(lookup), is_deleted, "left_anti")
-
-
-def spark_schema(bindings: Sequence[Binding], *, with_ordinal: bool) -> "spark_types.StructType":
-    from pyspark.sql import types as spark_types
-
-    fields = [spark_types.StructField(binding.name, spark_data_type(binding.type)) for binding in bindings]
-    if with_ordinal:
-        fields.append(spark_types.StructField(ORDINAL_COLUMN, spark_types.LongType()))
-    return spark_types.StructType(fields)
 
 
 def _empty_frame(spark: "SparkSession", bindings: Sequence[Binding]) -> "DataFrame":
