@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help archive demo test test-programs test-quick test-java test-connect test-spark test-oldest-spark test-cluster faults orchestrators check lint format types layers reference docs docs-serve bench bench-full lock clean
+.PHONY: help archive demo test test-programs test-quick test-java test-connect test-spark test-oldest-spark test-catalogs test-cluster faults orchestrators check lint format types layers reference docs docs-serve bench bench-full lock clean
 
 VENV ?= .venv
 export DAYBOOK_VENV := $(VENV)
@@ -63,6 +63,15 @@ test-oldest-spark: ## run a short form of the tests with the oldest Spark, and r
 	@tools/spark_environment 4.0
 	@tools/in_memory $(subst $(SPARK),4.0,$(OTHER_SPARK)) -n $(CORES) --share-java $(OLDEST_SPARK_TESTS)
 	@tools/in_memory $(RUN)/python -m pytest -q -m spark -n 2 tests/e2e/test_versions.py
+
+# Each worker has a Java process of its own: catalogs belong to the process, and a test empties its schemas.
+CATALOG_TESTS := tests/spark/io $(addprefix tests/spark/runs/test_,tables_by_name.py state_in_schema.py nothing_shared.py)
+test-catalogs: ## run the tests of tables by name on Delta and Iceberg in Spark 4.0, also with a server of another user
+	@tools/spark_environment 4.0
+	@tools/jars delta iceberg
+	@tools/in_memory build/spark-4.0/bin/python -m pytest -q -m spark -n $(CORES) $(PYTEST_FLAGS) \
+	  -W "ignore:unclosed <socket:ResourceWarning" -W ignore::pytest.PytestUnraisableExceptionWarning \
+	  -k "catalog- or interop or tables_by_name or state_in_schema or nothing_shared" $(CATALOG_TESTS)
 
 test-cluster: ## run the engine's tests and a small close on a real Spark cluster, and kill its executors
 	@tools/environment dev
