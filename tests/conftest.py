@@ -3,6 +3,7 @@
 import gc
 import os
 import random
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,6 +45,11 @@ gc.disable()
 
 # An archive that exists is used; no test leaves a process behind that makes one.
 os.environ.setdefault("DAYBOOK_CLASS_ARCHIVE", "use")
+
+# `nohup` and background jobs of scripts ignore signals, and programs inherit that, but never a handler.
+for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(_number) == signal.SIG_IGN:
+        signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else lambda *_: None)
 
 # Shared machines stall: how long an example takes says nothing about the code.
 settings.register_profile("house", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
