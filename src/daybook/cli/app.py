@@ -11,6 +11,7 @@ from typing import Annotated, Any, TextIO
 
 import typer
 import typer.main
+from typer.core import TyperGroup
 
 from daybook.cli import (
     approvals,
@@ -107,8 +108,34 @@ Exit codes:
 The options above may be anywhere on the line. `daybook COMMAND --help`
 shows examples; `daybook demo` runs a complete example."""
 
+_SECTIONS = {
+    "Begin": ("init", "demo"),
+    "Definitions": (
+        *("validate", "preview", "test", "compile", "plan", "apply", "activate", "deactivate", "impact", "show"),
+        *("functions", "parse", "schema"),
+    ),
+    "Runs": ("run", "build", "status", "graph", "runs", "retry", "cancel", "periods"),
+    "Where numbers come from": ("explain", "totals", "lineage", "diff", "bridge", "report", "serve"),
+    "Proof": ("replay", "recompute", "seal", "verify", "prove", "keys"),
+    "Approvals": ("requests", "approve", "reject", "withdraw", "people", "policy", "log"),
+    "Care": ("doctor", "gc", "slices", "engine"),
+}
+
+
+class _CommandsBySection(TyperGroup):
+    """The commands, listed by what they are for."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        width = max(map(len, self.commands))
+        for title, names in _SECTIONS.items():
+            summaries = [self.commands[name].get_short_help_str(formatter.width) for name in names]
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), text) for name, text in zip(names, summaries, strict=True)])
+
+
 app = typer.Typer(
     name="daybook",
+    cls=_CommandsBySection,
     help="Month-end calculations on Spark: declared in YAML, versioned, rerun, explained and audited.",
     epilog=_EPILOG,
     no_args_is_help=True,
@@ -152,7 +179,6 @@ def root(
     context.obj = RootOptions(workspace, debug, quiet, verbose)
 
 
-# In the order in which a new user needs them.
 add_command(app, "init", demo.init, "daybook init sales")
 add_command(app, "demo", demo.demo, "daybook demo", "daybook demo my-close --period 2026-02")
 add_command(app, "validate", definitions.validate, "daybook validate", "daybook validate projects/close.yaml --json")

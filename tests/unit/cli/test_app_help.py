@@ -60,7 +60,14 @@ def test_summaries_fit_their_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     shown = capsys.readouterr().out
     assert [line for line in shown.splitlines() if len(line) > WIDTH] == []
-    assert "..." not in shown.partition("Commands:")[2]
+    assert "..." not in shown.partition("Begin:")[2]
+
+
+def test_the_help_lists_every_command_once(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--help"])
+    sections = capsys.readouterr().out.partition("Begin:\n")[2].partition("Exit codes:")[0]
+    listed = re.findall(r"^  ([a-z]+)  ", sections, re.MULTILINE)
+    assert sorted(listed) == sorted(ROOT.commands)  # type: ignore[attr-defined]
 
 
 def test_the_exit_codes_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
