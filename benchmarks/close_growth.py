@@ -21,7 +21,8 @@ from unittest.mock import patch
 from sqlalchemy import Engine, event
 
 from benchmarks.figures import record
-from daybook.graph.build import BuildRequest, build
+from daybook.graph.build import build
+from daybook.graph.build_plan import BuildRequest
 from daybook.graph.listener import BuildListener
 from daybook.resolve.project_files import CheckedFiles
 from daybook.workspace.close import close_graph, close_status, plan_close_build

@@ -28,7 +28,8 @@ from daybook.graph.listener import BuildListener
 
 if TYPE_CHECKING:
     from daybook.errors import Notice
-    from daybook.graph.build import BuildPlan, BuildResult, NodeResult
+    from daybook.graph.build import BuildResult, NodeResult
+    from daybook.graph.build_plan import BuildPlan
     from daybook.graph.close import NodeStatus
     from daybook.graph.nodes import Node
     from daybook.workspace.close import CloseGraphResult, CloseStatus
@@ -339,7 +340,7 @@ def build(
 
     Only what is not fresh is run. Building again after a failure continues where it ended.
     """
-    from daybook.graph.build import BuildRequest
+    from daybook.graph.build_plan import BuildRequest
     from daybook.model.parameter import by_project, parse_settings
     from daybook.workspace.close import build_close, plan_close_build
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from daybook.compare.bridge import BridgeRequest
 from daybook.compare.result import BridgeResult
-from daybook.graph.build import BuildRequest, BuildResult
+from daybook.graph.build import BuildResult
+from daybook.graph.build_plan import BuildRequest
 from daybook.graph.listener import BuildListener
 from daybook.io.formats.delta.table import read_rows
 from daybook.model.types import value_text

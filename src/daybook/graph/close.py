@@ -14,7 +14,8 @@ from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, Notice, notice
 from daybook.errors.error import did_you_mean
 from daybook.graph.dependencies import ProjectGraph, cycle_errors, derive_graph, registered_datasets
-from daybook.graph.freshness import Freshness, GivenParameters, NodeFreshness, NodeState, ProjectNow
+from daybook.graph.freshness import Freshness, ProjectNow
+from daybook.graph.node_state import NodeFreshness, NodeState
 from daybook.graph.nodes import (
     CloseGraph,
     CloseHistory,
@@ -32,6 +33,7 @@ from daybook.io.storage import storage_of
 from daybook.model.calendar import Period
 from daybook.model.definition import Definition
 from daybook.model.json_fields import Hidden, Merged
+from daybook.model.parameter import ParametersByProject
 from daybook.model.project import Project
 from daybook.model.serialization import encode_definition
 from daybook.resolve.project_files import CheckedFiles, is_pattern, matching_projects
@@ -73,7 +75,7 @@ class Close:
         asks_databases: bool = False,
         looks: bool = False,
         as_drafts: bool = False,
-        parameters: GivenParameters | None = None,
+        parameters: ParametersByProject | None = None,
     ) -> None:
         self._as_drafts = as_drafts
         self._looks = looks
@@ -356,7 +358,7 @@ def read_close(
     asks_databases: bool = False,
     looks: bool = False,
     as_drafts: bool = False,
-    parameters: GivenParameters | None = None,
+    parameters: ParametersByProject | None = None,
 ) -> Iterator[Close]:
     """The close as the store has it now; everything is read in one transaction.
 

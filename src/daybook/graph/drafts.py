@@ -4,16 +4,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from daybook.graph.freshness import has_other_content
-from daybook.io.filesystem import list_files
-from daybook.io.pins import FilesPin, LandedPin, Pin, TablePin
-from daybook.io.registry import format_named, writer_for
+from daybook.graph.data_changes import DataChanges, Reading
+from daybook.io.registry import writer_for
 from daybook.io.storage import Storage
 from daybook.resolve.location import Location
 from daybook.runs.attempt.prepare import PreparedRun
 from daybook.runs.attempt.recorder import recorded_pins
 from daybook.runs.outputs import PlannedOutput
-from daybook.runs.snapshot import RunSnapshot, SourceSnapshot, snapshot_from_json
+from daybook.runs.snapshot import RunSnapshot, snapshot_from_json
 from daybook.store.records import RunFilter
 from daybook.store.store import Transaction
 
@@ -29,15 +27,13 @@ def find_fresh_draft(transaction: Transaction, prepared: PreparedRun, root: Path
     if last is None or last.status != "completed":
         return None
     before = snapshot_from_json(transaction.runs.snapshot(last.id))
-    if _question(before) != _question(now):
+    if _inputs(before) != _inputs(now) or _has_data_changed(transaction, last.id, now, root, storage):
         return None
-    pins = recorded_pins(transaction, last.id)
-    is_same = all(_is_unchanged(source, pins.get(source.key, ()), root, storage) for source in now.sources)
-    return last.id if is_same and all(_is_there(output, last.id) for output in prepared.outputs) else None
+    return last.id if all(_is_there(output, last.id) for output in prepared.outputs) else None
 
 
-def _question(snapshot: RunSnapshot) -> tuple[object, ...]:
-    """What decides about a result, but for the content of files: equal questions have equal answers."""
+def _inputs(snapshot: RunSnapshot) -> tuple[object, ...]:
+    """What decides about a result, but for the content of files and tables."""
     datasets = {(version.dataset.id, version.version): version for version in snapshot.datasets}
     sources = {
         source.key: (
@@ -58,31 +54,20 @@ def _place(location: Location) -> tuple[object, ...]:
     return (location.format, location.uri, location.schema, location.table, location.slices, location.without)
 
 
-def _is_unchanged(source: SourceSnapshot, pins: tuple[Pin, ...], root: Path, storage: Storage) -> bool:
-    """Whether files and foreign tables are what the draft read; slices are compared by the runs that wrote them."""
-    if not pins and not source.slices:
-        return False
-    return all(_is_same_data(pin, source, root, storage) for pin in pins)
-
-
-def _is_same_data(pin: Pin, source: SourceSnapshot, root: Path, storage: Storage) -> bool:
-    match pin:
-        case TablePin():
-            if source.slices:
-                return True
-            location = next((place for place in source.resolution.locations if place.label == pin.uri), None)
-            return location is not None and not format_named(location.format).has_changed(pin, location, root, storage)
-        case FilesPin():
-            return bool(source.slices) or frozenset(list_files(pin.uri, storage=storage)) == frozenset(pin.files)
-        case LandedPin(files=()):
-            # A database is read again by every build.
-            return False
-        case LandedPin():
-            present = {file.path: file for uri in pin.uris for file in list_files(uri, storage=storage)}
-            before = {pinned.stat.path: pinned for pinned in pin.files}
-            return present.keys() == before.keys() and not any(
-                has_other_content(present[path], pinned.stat, pinned.digest, storage) for path, pinned in before.items()
-            )
+def _has_data_changed(transaction: Transaction, run_id: str, now: RunSnapshot, root: Path, storage: Storage) -> bool:
+    """Whether files and tables are no longer what the draft read; slices are compared by the runs that wrote them."""
+    pins_by_source = recorded_pins(transaction, run_id)
+    datasets = {(version.dataset.id, version.version): version for version in now.datasets}
+    changes = DataChanges(root, storage, asks_databases=True)
+    for source in now.sources:
+        pins = pins_by_source.get(source.key, ())
+        if not pins and not source.slices:
+            return True
+        version = datasets[source.dataset_id, source.dataset_version]
+        reading = Reading(source.dataset_id, source.resolution, version, pins, counts_times=True)
+        if any(changes.of(reading, () if source.slices else source.resolution.locations)):
+            return True
+    return False
 
 
 def _is_there(output: PlannedOutput, run_id: str) -> bool:

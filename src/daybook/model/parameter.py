@@ -4,7 +4,7 @@ import datetime
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
-from typing import Annotated, Any, assert_never
+from typing import Annotated, Any, TypeAlias, assert_never
 
 from pydantic import Field, ValidationInfo, WithJsonSchema, field_validator
 
@@ -32,6 +32,9 @@ from daybook.model.types import (
     Value,
     value_text,
 )
+
+# Values as they were written, by project and name.
+ParametersByProject: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 # The qualifier under which expressions find parameters, in projects that declare some.
 PARAMETER_QUALIFIER = "param"

@@ -246,7 +246,7 @@ def _retry(workspace: OpenedWorkspace, work: Work) -> None:
 
 
 def _build(workspace: OpenedWorkspace, work: Work) -> None:
-    from daybook.graph.build import BuildRequest
+    from daybook.graph.build_plan import BuildRequest
     from daybook.workspace.close import build_close
 
     request = work.request

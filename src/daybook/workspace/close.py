@@ -15,7 +15,8 @@ from daybook.workspace.open_workspace import OpenedWorkspace
 
 if TYPE_CHECKING:
     # What runs things takes a while to import, and `status` runs nothing.
-    from daybook.graph.build import BuildPlan, BuildRequest, BuildResult
+    from daybook.graph.build import BuildResult
+    from daybook.graph.build_plan import BuildPlan, BuildRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +182,7 @@ def _periods_run(close: Close) -> str | None:
 
 def plan_close_build(workspace: OpenedWorkspace, request: "BuildRequest") -> "BuildPlan":
     """What `build_close` would run, and why."""
-    from daybook.graph.build import plan_build, plan_drafts
+    from daybook.graph.build_plan import plan_build, plan_drafts
 
     _check_request(workspace, request)
     files = CheckedFiles(workspace.read_definitions())

@@ -17,7 +17,8 @@ from pyspark.sql import DataFrame
 from daybook.definitions.loading import load_workspace
 from daybook.engine.java.classic import Gateway, attached_server
 from daybook.engine.java.session import start_session, stop_session
-from daybook.graph.build import BuildRequest, NodeResult, build
+from daybook.graph.build import NodeResult, build
+from daybook.graph.build_plan import BuildRequest
 from daybook.graph.listener import BuildListener
 from daybook.graph.nodes import Node
 from daybook.io.registry import writer_for

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from daybook.graph.build import BuildRequest, BuildResult, NodeResult, build
+from daybook.graph.build import BuildResult, NodeResult, build
+from daybook.graph.build_plan import BuildRequest
 from daybook.graph.close import read_close
 from daybook.graph.listener import BuildListener
 from daybook.graph.nodes import Node

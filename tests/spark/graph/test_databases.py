@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from daybook.graph.build import BuildRequest
+from daybook.graph.build_plan import BuildRequest
 from daybook.model.datasource import PostgresqlSource
 from daybook.workspace.close import build_close, close_status
 from daybook.workspace.lifecycle import activate_projects

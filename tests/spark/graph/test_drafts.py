@@ -7,7 +7,7 @@ import yaml
 from deltalake import DeltaTable
 
 from daybook.errors import DaybookError
-from daybook.graph.build import BuildRequest
+from daybook.graph.build_plan import BuildRequest
 from daybook.runs.attempt.request import RunRequest
 from daybook.workspace.close import build_close, plan_close_build
 from daybook.workspace.execution import run_project

@@ -65,7 +65,7 @@ class Close:
         activate_projects(self.workspace)
 
     def build(self, period: str) -> None:
-        from daybook.graph.build import BuildRequest
+        from daybook.graph.build_plan import BuildRequest
 
         build_close(self.workspace, BuildRequest(period))
 

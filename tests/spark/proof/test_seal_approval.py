@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from daybook.graph.build import BuildRequest
+from daybook.graph.build_plan import BuildRequest
 from daybook.proof.certificate import read_certificate
 from daybook.workspace.approvals import show_request
 from daybook.workspace.certificates import PeriodSeal, make_key, seal_period

@@ -5,7 +5,8 @@ from decimal import Decimal
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.graph.build import BuildRequest, NodeResult, build
+from daybook.graph.build import NodeResult, build
+from daybook.graph.build_plan import BuildRequest
 from daybook.graph.close import read_close
 from daybook.graph.listener import BuildListener
 from daybook.graph.nodes import Node

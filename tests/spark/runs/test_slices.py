@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.graph.build import BuildRequest
+from daybook.graph.build_plan import BuildRequest
 from daybook.workspace.history import lock_period
 from daybook.workspace.maintenance import drop_slice, list_slices
 from daybook.workspace.open_workspace import OpenedWorkspace, open_workspace

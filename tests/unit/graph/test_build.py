@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.graph.build import BuildRequest, BuildResult, build
+from daybook.graph.build import BuildResult, build
+from daybook.graph.build_plan import BuildRequest
 from daybook.graph.close import read_close
 from daybook.graph.listener import BuildListener
 from daybook.resolve.project_files import CheckedFiles

@@ -13,7 +13,8 @@ from unittest.mock import patch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from daybook.graph.build import BuildRequest, build
+from daybook.graph.build import build
+from daybook.graph.build_plan import BuildRequest
 from daybook.graph.listener import BuildListener
 from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt.request import RunRequest

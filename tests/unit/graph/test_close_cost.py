@@ -14,8 +14,9 @@ import pytest
 import yaml
 from sqlalchemy import Engine, event
 
-from daybook.graph import freshness
-from daybook.graph.build import BuildRequest, build
+from daybook.graph import data_changes
+from daybook.graph.build import build
+from daybook.graph.build_plan import BuildRequest
 from daybook.graph.dependencies import derive_graph
 from daybook.graph.listener import BuildListener
 from daybook.io.filesystem import FileStat, list_files
@@ -91,7 +92,7 @@ def test_the_store_and_the_disk_are_asked_no_more_than_needed(tmp_path: Path, mo
         listed.append(uri)
         return list_files(uri, root, storage)
 
-    monkeypatch.setattr(freshness, "list_files", listing)
+    monkeypatch.setattr(data_changes, "list_files", listing)
     asked = []
     for projects in (2, 6):
         root = close(tmp_path / str(projects), projects)

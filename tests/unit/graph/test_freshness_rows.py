@@ -19,7 +19,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from daybook.engine.counters import GroupCounts
-from daybook.graph.build import BuildRequest, build
+from daybook.graph.build import build
+from daybook.graph.build_plan import BuildRequest
 from daybook.graph.listener import BuildListener
 from daybook.io.pins import LandedPin, Pin, PinnedFile
 from daybook.io.read_source import find_inputs, land_without_session, landing_requests

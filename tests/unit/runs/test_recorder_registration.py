@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from daybook.errors import Notice
-from daybook.graph.build import BuildRequest, build
+from daybook.graph.build import build
+from daybook.graph.build_plan import BuildRequest
 from daybook.graph.listener import BuildListener
 from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt.recorder import RunRecorder

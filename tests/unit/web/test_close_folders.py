@@ -4,7 +4,7 @@ import datetime
 from pathlib import Path
 
 from daybook.graph.close import NodeStatus
-from daybook.graph.freshness import NodeState
+from daybook.graph.node_state import NodeState
 from daybook.graph.nodes import Node
 from daybook.model.calendar import Period
 from daybook.web.pages.close import folder_rows

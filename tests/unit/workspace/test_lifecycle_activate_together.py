@@ -7,7 +7,7 @@ import pytest
 
 from daybook.cli.app import main
 from daybook.errors import DaybookError
-from daybook.graph.build import BuildRequest
+from daybook.graph.build_plan import BuildRequest
 from daybook.workspace.close import build_close
 from daybook.workspace.lifecycle import activate_projects, deactivate_project
 from daybook.workspace.open_workspace import OpenedWorkspace, open_workspace

@@ -18,7 +18,7 @@ router = api_router()
 
 
 def _build_plan() -> Any:
-    from daybook.graph.build import BuildPlan
+    from daybook.graph.build_plan import BuildPlan
 
     return BuildPlan
 
@@ -55,7 +55,7 @@ def build_plan(
     full: Annotated[bool, Query(description="Also run what is fresh.")] = False,
 ) -> Response:
     """What a build would run, and why."""
-    from daybook.graph.build import BuildRequest
+    from daybook.graph.build_plan import BuildRequest
     from daybook.workspace.close import plan_close_build
 
     request = BuildRequest(period, tuple(project or ()), only, full)

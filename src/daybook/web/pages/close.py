@@ -304,7 +304,7 @@ def confirm(
 
 
 def _build_plan(served: Served, action: ActionRequest) -> Any:
-    from daybook.graph.build import BuildRequest
+    from daybook.graph.build_plan import BuildRequest
     from daybook.workspace.close import plan_close_build
 
     return plan_close_build(served.workspace, BuildRequest(action.subject, action.projects, is_full=action.is_full))

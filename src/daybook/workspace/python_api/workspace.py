@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from daybook.compare.impact import ImpactResult
-    from daybook.graph.build import BuildPlan, BuildResult
+    from daybook.graph.build import BuildResult
+    from daybook.graph.build_plan import BuildPlan
     from daybook.model.types import Value
     from daybook.proof.verification import Verification
     from daybook.runs.attempt.request import RunRequest
@@ -241,7 +242,7 @@ class Workspace:
 
         `parameters` are values by project and name: `{"close.threshold": 250}`.
         """
-        from daybook.graph.build import BuildRequest
+        from daybook.graph.build_plan import BuildRequest
         from daybook.model.parameter import by_project
         from daybook.workspace.close import build_close
 
@@ -261,7 +262,7 @@ class Workspace:
         parameters: "Mapping[str, Value] | None" = None,
     ) -> "BuildPlan":
         """What `build` would run, and why."""
-        from daybook.graph.build import BuildRequest
+        from daybook.graph.build_plan import BuildRequest
         from daybook.model.parameter import by_project
         from daybook.workspace.close import plan_close_build
 

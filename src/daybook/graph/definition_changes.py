@@ -1,0 +1,144 @@
+"""What is different in a project or a dataset since a run: compared by content with the snapshot of the run."""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from daybook.model.dataset import Dataset, ViewOf
+from daybook.model.definition import DatasetVersion, DefinitionKind
+from daybook.model.parameter import given_values, read_value
+from daybook.model.project import Project
+from daybook.model.serialization import from_canonical, frozen, structural_content, to_canonical
+from daybook.model.types import TIME_COLUMNS, value_text
+from daybook.store.records import RunRecord
+
+# Columns and orders of outputs carry the times of rows along, and compute nothing of them.
+_CARRYING_KEYS = frozenset({"columns", "order_by"})
+_TIMES = re.compile("|".join(map(re.escape, TIME_COLUMNS)))
+
+
+def parameter_changes(project: Project, requested: Mapping[str, Any], snapshot: Mapping[str, Any]) -> list[str]:
+    """Values that a run would use now and the run did not; a value without a default that is not given is as it was."""
+    used = snapshot.get("parameters") or {}
+    declared = project.parameters
+    values = {name: parameter.default for name, parameter in declared.items()} | given_values(
+        project.id, declared, requested
+    )
+    return [
+        f"parameter {name} is {value_text(value)}, the run used {used.get(name, 'none')}"
+        for name, value in values.items()
+        if value is not None and (name not in used or read_value(used[name], declared[name].type) != value)
+    ]
+
+
+def project_changes(project: Project, version: int | None, run: RunRecord, snapshot: Mapping[str, Any]) -> list[str]:
+    """By content: a change that was undone is none."""
+    if version == run.project_version or _structure("project", project) == _structure_of_stored(
+        "project", snapshot["project"]
+    ):
+        return []
+    before = {operation["seq"]: operation for operation in snapshot["project"]["operations"]}
+    after = {operation.seq: operation.model_dump(mode="json", by_alias=True) for operation in project.operations}
+    changed = [seq for seq in after if seq in before and not _is_same_operation(before[seq], after[seq])]
+    parts = [
+        *_name_changes(project, snapshot["project"]),
+        _operations(changed, "changed"),
+        _operations([seq for seq in after if seq not in before], "added"),
+        _operations([seq for seq in before if seq not in after], "removed"),
+    ]
+    what = ", ".join(filter(None, parts)) or "the project was changed"
+    return [f"{what} (version {version} is active, the run used {run.project_version})"]
+
+
+def _name_changes(project: Project, before: Mapping[str, Any]) -> Iterator[str]:
+    """Selectors and expressions of the project whose content changed."""
+    texts = {**project.selectors, **project.expressions}
+    stored_texts = {**(before.get("selectors") or {}), **(before.get("expressions") or {})}
+    for name in dict.fromkeys((*stored_texts, *texts)):
+        if texts.get(name) != stored_texts.get(name):
+            change = "added" if name not in stored_texts else "changed" if name in texts else "removed"
+            yield f"{{{{{name}}}}} was {change}"
+
+
+def _is_same_operation(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Whether two operations do the same, whatever they are called."""
+    names = {"name", "description", "accept"}
+    return {k: v for k, v in before.items() if k not in names} == {k: v for k, v in after.items() if k not in names}
+
+
+def _operations(seqs: list[int], what: str) -> str:
+    if not seqs:
+        return ""
+    plural, verb = ("s", "were") if len(seqs) > 1 else ("", "was")
+    return f"operation{plural} {', '.join(map(str, seqs))} {verb} {what}"
+
+
+def dataset_change(
+    version: DatasetVersion, source: Mapping[str, Any], snapshot: Mapping[str, Any], registered: Collection[str]
+) -> str | None:
+    """Whether a dataset was declared otherwise; a registered one counts by its columns alone."""
+    dataset_id = version.dataset.id
+    stored = next(
+        (
+            dataset
+            for dataset in snapshot["datasets"]
+            if (dataset["dataset"]["id"], dataset["version"]) == (dataset_id, source["dataset_version"])
+        ),
+        None,
+    )
+    current: DatasetVersion | None = version
+    while current is not None and stored is not None:
+        is_declared = current.pin is None and current.dataset.id not in registered
+        if is_declared and current.version != stored["version"] and not _is_same_dataset(current, stored):
+            return f"{current.dataset.id} was changed (version {current.version}, the run used {stored['version']})"
+        columns = [(column.name, str(column.type)) for column in current.dataset.main_table.columns]
+        if columns != [(column["name"], column["type"]) for column in stored["dataset"]["main_table"]["columns"]]:
+            return f"the columns of {current.dataset.id} were changed"
+        viewed = stored.get("view")
+        current = current.view.dataset if current.view is not None else None
+        stored = viewed["dataset"] if viewed else None
+    return None if current is None and stored is None else f"{dataset_id} was changed"
+
+
+def _is_same_dataset(version: DatasetVersion, stored: Mapping[str, Any]) -> bool:
+    """Whether a dataset is declared as in the snapshot of a run, and its view looks through the same window."""
+    viewed = stored.get("view")
+    if (version.view is None) != (viewed is None):
+        return False
+    if version.view is not None and viewed is not None:
+        windows = (version.view.of, TypeAdapter(ViewOf).validate_python(frozen(viewed["of"])))
+        if windows[0].model_copy(update={"dataset_version": None}) != windows[1].model_copy(
+            update={"dataset_version": None}
+        ):
+            return False
+    return _structure("dataset", version.dataset) == _structure_of_stored("dataset", stored["dataset"])
+
+
+def _structure(kind: DefinitionKind, model: Dataset | Project) -> dict[str, Any]:
+    return structural_content(kind, to_canonical(model))
+
+
+def _structure_of_stored(kind: DefinitionKind, stored: dict[str, Any]) -> dict[str, Any]:
+    return _structure(kind, from_canonical(kind, stored))
+
+
+def uses_times(project: Project) -> bool:
+    """Whether an expression of the project names the times at which rows were made."""
+    return any(map(_TIMES.search, _expression_texts(to_canonical(project))))
+
+
+def _expression_texts(value: Any) -> Iterator[str]:
+    match value:
+        case dict():
+            for key, item in value.items():
+                if key not in _CARRYING_KEYS or isinstance(item, dict):
+                    yield from _expression_texts(item)
+        case list():
+            for item in value:
+                yield from _expression_texts(item)
+        case str():
+            yield value
+        case _:
+            return
