@@ -1,7 +1,7 @@
-"""The sums of measures that are taken while rows pass by, each by the operation that made the rows.
+"""SQL of the sums of measures, taken while rows are counted, each by the operation that made the rows.
 
-A row carries the value that a measure had before each update that assigns it. So one look at the rows, later on, sums
-every measure before and after each operation, and what the operation changed or deleted on the rows that it picked.
+A row carries the value that a measure had before each update that assigns it. One aggregate over the rows therefore
+gives every measure before and after each operation, and what the operation changed or deleted.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from daybook.plan.conditions import excludes, picks_all
 from daybook.plan.steps import AppendStep, DeleteStep, LoadStep, OutputStep, Plan, RowStep, Schema, UpdateStep
 
 # `before` and `after` are of live rows, `changed` and `deleted` of the rows that an operation picked. `size` is of the
-# absolute values: what the rounding errors of sums of floats go by.
+# absolute values, which bound the rounding errors of sums of floats.
 SumKind: TypeAlias = Literal[
     "loaded",
     "source",
@@ -85,8 +85,8 @@ class Measures:
     def before(self, seq: int, column: str) -> str:
         return f"{_BEFORE_PREFIX}_{seq}_{self._number(column)}"
 
-    def made(self, values: Mapping[str, str], schema: Schema) -> dict[str, str]:
-        """The carried columns of a row that an operation makes: nothing has changed it yet."""
+    def initial_columns(self, values: Mapping[str, str], schema: Schema) -> dict[str, str]:
+        """The carried columns of a new row, by name and SQL: the values that it is made with."""
         return {
             self.before(seq, column): self._fitted(values.get(column), schema, column)
             for seq, columns in self.assigned.items()
@@ -110,7 +110,7 @@ class Measures:
         return f"{prefix}_{key.kind}_{key.seq}_{key.maker}_{self._number(key.column)}"
 
     def read(self, metrics: Mapping[str, Any]) -> dict[MeasureSum, Amount]:
-        """The sums among what was counted; of no rows it is zero."""
+        """The sums in the metrics of a job; zero where no row was summed."""
         sums: dict[MeasureSum, Amount] = {}
         units: dict[MeasureSum, int] = {}
         for name, value in metrics.items():
@@ -156,7 +156,7 @@ class Measures:
 
 
 def zero_of(column_type: ColumnType) -> Amount:
-    """Nothing, written as the other totals are."""
+    """Zero, with the scale of the other totals."""
     if isinstance(column_type, FloatType):
         return 0.0
     return Decimal(0).scaleb(-column_type.scale) if isinstance(column_type, DecimalType) else Decimal(0)
@@ -184,9 +184,9 @@ def read_live_rows(metrics: Mapping[str, Any]) -> dict[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class PassingRows:
-    """Rows that pass a look: the operations that made them, and their columns. `marks` are SQL of each step's mark.
+    """Rows that one aggregate sees: the operations that made them, and their columns.
 
-    `is_alone`: no other rows pass.
+    `marks` are SQL of each step's mark; `is_alone` says that the aggregate sees no other rows.
     """
 
     measures: Measures

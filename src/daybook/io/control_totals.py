@@ -1,4 +1,4 @@
-"""Control totals: what a sender says was sent, compared with the rows of each location as they are stored.
+"""Compares the control totals of a delivery with the stored rows of each location.
 
 The rows are summed from the files that the run reads, without Spark: before the time filter, deleted ones included.
 """
@@ -35,11 +35,13 @@ from daybook.resolve.paths import render_template
 
 _TOTAL_PREFIX = "total_"
 _ROWS = "rows"
+# Sums of floats are compared to twelve digits.
+_FLOAT_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class ControlFigures:
-    """What a control says; `name` is what messages call it."""
+    """The figures of a control; `name` is how messages refer to it."""
 
     name: str
     rows: int | None
@@ -66,7 +68,7 @@ class StoredFigures:
 
 @dataclass(frozen=True, slots=True)
 class ControlledSource:
-    """A source that is what its control says: the figures of all its locations, and the control files."""
+    """A source that agrees with its control: the figures of all its locations, and the control files."""
 
     rows: int
     control_rows: int | None
@@ -84,7 +86,7 @@ class _Reader:
     area: LandingArea
 
     def figures(self, location: Location, columns: Sequence[str], control: str) -> StoredFigures:
-        """Of all rows of a location."""
+        """The figures of all rows of a location."""
         figures = StoredFigures.of(columns)
         if location.format == "delta":
             pin = self._pin(location, TablePin)
@@ -123,9 +125,9 @@ class _Reader:
 
     def _add_files(self, figures: StoredFigures, files: Iterable[DataFile], stored: Mapping[str, str]) -> None:
         types = {column.name: arrow_type(column.type) for column in self.version.dataset.main_table.columns}
-        wanted = {column: stored[column] for column in figures.totals}
+        stored_names = {column: stored[column] for column in figures.totals}
         for file in files:
-            for part in _column_batches(file, wanted, types, self.source.storage):
+            for part in _column_batches(file, stored_names, types, self.source.storage):
                 figures.add(part.rows, part.columns)
 
     def _add_by_spark(self, figures: StoredFigures, location: Location, control: str) -> None:
@@ -186,7 +188,7 @@ def check_control(
     period: Period,
     root: Path,
 ) -> ControlledSource | None:
-    """The control totals of a source, where its dataset names some; all that differs is raised."""
+    """Checks a source against the control totals of its dataset, if it has some; raises all differences together."""
     control = version.dataset.control
     if control is None:
         return None
@@ -198,17 +200,17 @@ def check_control(
     pins: dict[str, FilesPin] = {}
     for location in resolution.locations:
         try:
-            said, pin = _control_of(control, version, location, location.period or period, root, source.storage)
+            expected, pin = _control_of(control, version, location, location.period or period, root, source.storage)
         except DaybookError as error:
             errors.append(error)
             continue
-        stored = reader.figures(location, tuple(said.totals), said.name)
-        errors += _differences(location, said, stored, control.tolerance)
+        stored = reader.figures(location, tuple(expected.totals), expected.name)
+        errors += _differences(location, expected, stored, control.tolerance)
         if pin is not None:
             pins[pin.uri] = pin
         rows += stored.rows
-        control_rows, has_rows = control_rows + (said.rows or 0), has_rows and said.rows is not None
-        for column, total in said.totals.items():
+        control_rows, has_rows = control_rows + (expected.rows or 0), has_rows and expected.rows is not None
+        for column, total in expected.totals.items():
             control_totals[column] = control_totals.get(column, Decimal(0)) + total
     raise_all(errors)
     return ControlledSource(rows, control_rows if has_rows else None, control_totals, tuple(pins.values()))
@@ -278,23 +280,19 @@ def _number(text: str) -> Decimal | None:
     return number if number.is_finite() else None
 
 
-# Sums of floats are compared to so many digits.
-_FLOAT_TOLERANCE = 1e-12
-
-
 def _differences(
-    location: Location, said: ControlFigures, stored: StoredFigures, tolerance: Decimal
+    location: Location, control: ControlFigures, stored: StoredFigures, tolerance: Decimal
 ) -> Iterator[DaybookError]:
-    if said.rows is not None and said.rows != stored.rows:
+    if control.rows is not None and control.rows != stored.rows:
         yield DaybookError(
             "TOTALS_010",
             location=location.label,
             what="the number of rows is",
             actual=stored.rows,
-            expected=said.rows,
-            control=said.name,
+            expected=control.rows,
+            control=control.name,
         )
-    for column, expected in said.totals.items():
+    for column, expected in control.totals.items():
         actual = stored.totals[column]
         if isinstance(actual, float):
             allowed = max(float(tolerance), _FLOAT_TOLERANCE * abs(float(expected)))
@@ -308,5 +306,5 @@ def _differences(
                 what=f"the total of {column} is",
                 actual=actual,
                 expected=expected,
-                control=said.name,
+                control=control.name,
             )

@@ -1,6 +1,6 @@
-"""Object stores: what one address is to Spark, pyarrow and deltalake, with the endpoint and credential of its bucket.
+"""Object stores: an address as Spark, pyarrow, deltalake and pyiceberg need it, with endpoint and credential.
 
-Users write `s3://bucket/key` everywhere. Spark knows S3 as `s3a`, the other two as `s3`. Endpoint and credential go to
+Users write `s3://bucket/key` everywhere. Spark knows S3 as `s3a`, the others as `s3`. Endpoint and credential go to
 each client with the request that needs them: to Spark as options of one reader or writer, which Hadoop takes per
 bucket, so that they are in no configuration of a session, in no process list and in no environment.
 
@@ -28,12 +28,12 @@ from daybook.model.settings import WorkspaceSettings
 from daybook.resolve.paths import canonical_uri
 
 if TYPE_CHECKING:
-    # It brings numpy along; commands that only list local files need neither.
+    # Imported lazily, since it imports numpy: commands that only list local files need neither.
     from pyarrow import fs
 
     from daybook.io.state_tables import StateTables
 
-# What the address of a state begins with that is in a schema.
+# The beginning of the address of a state that is in a schema.
 STATE_ADDRESS = "catalog://state"
 _OBJECT_ADDRESS = re.compile(r"(?P<bucket>(?:s3|gs|abfss)://[^/]+)(?P<key>/.*)?", re.DOTALL)
 _DEFAULT_REGION = "us-east-1"
@@ -43,7 +43,7 @@ _ATTEMPTS = 5
 
 
 def bucket_of(uri: str) -> str | None:
-    """The bucket of an address, `s3://bucket`; None for what is in no object store."""
+    """The bucket of an address, `s3://bucket`; None for an address outside of object stores."""
     match = _OBJECT_ADDRESS.fullmatch(uri)
     return match["bucket"] if match else None
 
@@ -84,7 +84,7 @@ class Bucket:
         return path_style if path_style is not None else endpoint is not None
 
     def key(self) -> AccessKey | None:
-        """The access key as it is valid now; None where the provider's own chain finds one."""
+        """The access key, read now since it may be renewed; None where the provider's own chain finds one."""
         reference = self.settings.credential_ref
         if reference is None:
             return None
@@ -140,7 +140,7 @@ class Storage:
     _clients: "dict[tuple[Bucket, AccessKey | None], fs.FileSystem]" = field(default_factory=dict, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Another process gets what is known of the buckets, and opens clients of its own."""
+        """Another process gets the settings of the buckets, and opens clients of its own."""
         return Storage, (self.root, dict(self._buckets))
 
     @cached_property
@@ -148,16 +148,16 @@ class Storage:
         return described_buckets(self.settings, self.datasources())
 
     def bucket(self, uri: str) -> Bucket | None:
-        """The bucket of an address as it is reached; None for what is in no object store."""
+        """The bucket of an address with its settings; None for an address outside of object stores."""
         address = bucket_of(uri)
         return Bucket(address, self._buckets.get(address, StorageSettings()), self.root) if address else None
 
     def described(self) -> tuple[str, ...]:
-        """The buckets of which settings or data sources say something."""
+        """The buckets that settings or data sources configure."""
         return tuple(sorted(self._buckets))
 
     def arrow_path(self, uri: str) -> ArrowPath:
-        """Where pyarrow finds a place that is not on this machine."""
+        """The file system of pyarrow, and the path on it, of an address that is not on this machine."""
         from pyarrow import fs
 
         bucket = self.bucket(uri)
@@ -167,23 +167,24 @@ class Storage:
         key = bucket.key()
         client = self._clients.get((bucket, key))
         if client is None:
-            # Two threads may both make one; the first is kept.
+            # Two threads may both create a client; the first one is kept.
             client = self._clients.setdefault((bucket, key), _arrow_client(bucket, key))
         return ArrowPath(client, f"{bucket.name}{uri[len(bucket.address) :]}")
 
     def delta_options(self, uri: str) -> dict[str, str]:
-        """What deltalake needs beside the address of a table."""
+        """The options of deltalake for an address."""
         bucket = self.bucket(uri)
         return _delta_options(bucket, bucket.key()) if bucket is not None else {}
 
     def iceberg_options(self, uri: str) -> dict[str, str]:
-        """What pyiceberg needs beside an address; nothing for a bucket that nobody describes, which a catalog may."""
+        """The options of pyiceberg for an address; empty for a bucket without settings, which a catalog may have."""
         bucket = self.bucket(uri)
-        is_described = bucket is not None and bucket.settings != StorageSettings()
-        return _iceberg_options(bucket, bucket.key()) if bucket is not None and is_described else {}
+        if bucket is None or bucket.settings == StorageSettings():
+            return {}
+        return _iceberg_options(bucket, bucket.key())
 
     def spark_options(self, *uris: str) -> dict[str, str]:
-        """The options with which one reader or writer of Spark reaches places."""
+        """The options of one reader or writer of Spark for some addresses."""
         buckets = {bucket.address: bucket for uri in uris if (bucket := self.bucket(uri)) is not None}
         options: dict[str, str] = {}
         for bucket in buckets.values():
@@ -209,14 +210,14 @@ def datasources_in_use(definitions: Definitions) -> tuple[DataSource, ...]:
     return tuple(datasource for id_ in ids if (datasource := definitions.datasource(id_)) is not None)
 
 
-# Every store by the chain of its provider.
+# Without settings: every store is reached through the default credentials of its provider.
 PROVIDER_STORAGE = Storage()
 
 
 def described_buckets(
     settings: Mapping[str, StorageSettings], datasources: Iterable[DataSource]
 ) -> dict[str, StorageSettings]:
-    """What is said of every bucket; IO_070 where two say something different."""
+    """The settings of every bucket; IO_070 where two differ."""
     buckets: dict[str, tuple[str, StorageSettings]] = {}
     for name, bucket, description in _descriptions(settings, datasources):
         if description == StorageSettings():
@@ -244,11 +245,11 @@ def _arrow_client(bucket: Bucket, key: AccessKey | None) -> "fs.FileSystem":
     endpoint = urlsplit(options.endpoint) if options.endpoint else None
     match bucket.scheme:
         case "s3":
-            given: dict[str, Any] = {}
+            arguments: dict[str, Any] = {}
             if key is not None:
-                given = {"access_key": key.id, "secret_key": key.secret, "session_token": key.token}
+                arguments = {"access_key": key.id, "secret_key": key.secret, "session_token": key.token}
             if endpoint is not None:
-                given |= {"endpoint_override": endpoint.netloc, "scheme": endpoint.scheme}
+                arguments |= {"endpoint_override": endpoint.netloc, "scheme": endpoint.scheme}
             region = options.region or (_DEFAULT_REGION if endpoint else fs.resolve_s3_region(bucket.name))
             return fs.S3FileSystem(
                 region=region,
@@ -258,72 +259,72 @@ def _arrow_client(bucket: Bucket, key: AccessKey | None) -> "fs.FileSystem":
                 retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS),
                 connect_timeout=_CONNECT_SECONDS,
                 request_timeout=_REQUEST_SECONDS,
-                **given,
+                **arguments,
             )
         case "gs":
-            given = {"endpoint_override": endpoint.netloc, "scheme": endpoint.scheme} if endpoint else {}
-            return fs.GcsFileSystem(**given)
+            arguments = {"endpoint_override": endpoint.netloc, "scheme": endpoint.scheme} if endpoint else {}
+            return fs.GcsFileSystem(**arguments)
         case _:
-            given = {"account_key": key.secret} if key is not None else {}
+            arguments = {"account_key": key.secret} if key is not None else {}
             if endpoint is not None:
-                given |= {"blob_storage_authority": endpoint.netloc, "blob_storage_scheme": endpoint.scheme}
-                given |= {"dfs_storage_authority": endpoint.netloc, "dfs_storage_scheme": endpoint.scheme}
-            return fs.AzureFileSystem(bucket.account, **given)
+                arguments |= {"blob_storage_authority": endpoint.netloc, "blob_storage_scheme": endpoint.scheme}
+                arguments |= {"dfs_storage_authority": endpoint.netloc, "dfs_storage_scheme": endpoint.scheme}
+            return fs.AzureFileSystem(bucket.account, **arguments)
 
 
 def _delta_options(bucket: Bucket, key: AccessKey | None) -> dict[str, str]:
     options = bucket.settings.options
     match bucket.scheme:
         case "s3":
-            given = {"aws_conditional_put": "etag"}
+            client_options = {"aws_conditional_put": "etag"}
             if options.endpoint is not None:
-                given["aws_endpoint"] = options.endpoint.rstrip("/")
-                given["aws_allow_http"] = str(options.endpoint.startswith("http://")).lower()
+                client_options["aws_endpoint"] = options.endpoint.rstrip("/")
+                client_options["aws_allow_http"] = str(options.endpoint.startswith("http://")).lower()
             if options.region is not None or options.endpoint is not None:
-                given["aws_region"] = options.region or _DEFAULT_REGION
-            given["aws_virtual_hosted_style_request"] = str(not bucket.is_path_style).lower()
+                client_options["aws_region"] = options.region or _DEFAULT_REGION
+            client_options["aws_virtual_hosted_style_request"] = str(not bucket.is_path_style).lower()
             if key is not None:
-                given |= {"aws_access_key_id": key.id, "aws_secret_access_key": key.secret}
+                client_options |= {"aws_access_key_id": key.id, "aws_secret_access_key": key.secret}
             if key is not None and key.token is not None:
-                given["aws_session_token"] = key.token
-            return given
+                client_options["aws_session_token"] = key.token
+            return client_options
         case "gs":
             return {"google_base_url": options.endpoint} if options.endpoint is not None else {}
         case _:
-            given = {"azure_storage_account_name": bucket.account}
+            client_options = {"azure_storage_account_name": bucket.account}
             if options.endpoint is not None:
-                given["azure_storage_endpoint"] = options.endpoint
+                client_options["azure_storage_endpoint"] = options.endpoint
             if key is not None:
-                given["azure_storage_account_key"] = key.secret
-            return given
+                client_options["azure_storage_account_key"] = key.secret
+            return client_options
 
 
 def _iceberg_options(bucket: Bucket, key: AccessKey | None) -> dict[str, str]:
     options = bucket.settings.options
     match bucket.scheme:
         case "s3":
-            given = {"s3.force-virtual-addressing": str(not bucket.is_path_style).lower()}
+            client_options = {"s3.force-virtual-addressing": str(not bucket.is_path_style).lower()}
             if options.endpoint is not None:
-                given["s3.endpoint"] = options.endpoint
+                client_options["s3.endpoint"] = options.endpoint
             if options.region is not None or options.endpoint is not None:
-                given["s3.region"] = options.region or _DEFAULT_REGION
+                client_options["s3.region"] = options.region or _DEFAULT_REGION
             if key is not None:
-                given |= {"s3.access-key-id": key.id, "s3.secret-access-key": key.secret}
+                client_options |= {"s3.access-key-id": key.id, "s3.secret-access-key": key.secret}
             if key is not None and key.token is not None:
-                given["s3.session-token"] = key.token
-            return given
+                client_options["s3.session-token"] = key.token
+            return client_options
         case "gs":
             return {"gcs.service.host": options.endpoint} if options.endpoint is not None else {}
         case _:
-            given = {"adls.account-name": bucket.account}
+            client_options = {"adls.account-name": bucket.account}
             if key is not None:
-                given["adls.account-key"] = key.secret
+                client_options["adls.account-key"] = key.secret
             if options.endpoint is not None:
                 endpoint = urlsplit(options.endpoint)
                 for kind in ("blob", "dfs"):
-                    given[f"adls.{kind}-storage-authority"] = endpoint.netloc
-                    given[f"adls.{kind}-storage-scheme"] = endpoint.scheme
-            return given
+                    client_options[f"adls.{kind}-storage-authority"] = endpoint.netloc
+                    client_options[f"adls.{kind}-storage-scheme"] = endpoint.scheme
+            return client_options
 
 
 _HADOOP_CLIENTS = {"s3": "org.apache.hadoop.fs.s3a.S3AFileSystem"}
@@ -332,7 +333,7 @@ _HADOOP_SCHEMES = {"s3": "s3a"}
 
 @dataclass(frozen=True, slots=True)
 class _Access:
-    """What Hadoop is told of a bucket."""
+    """The scheme and the options under which Hadoop reaches a bucket."""
 
     bucket: Bucket
     key: AccessKey | None
@@ -366,18 +367,18 @@ class _Access:
 
     def _s3_options(self) -> dict[str, str]:
         options, key = self.bucket.settings.options, self.key
-        given: dict[str, str] = {}
+        client_options: dict[str, str] = {}
         if options.endpoint is not None:
-            given["endpoint"] = options.endpoint
-            given["connection.ssl.enabled"] = str(options.endpoint.startswith("https://")).lower()
+            client_options["endpoint"] = options.endpoint
+            client_options["connection.ssl.enabled"] = str(options.endpoint.startswith("https://")).lower()
         if options.region is not None or options.endpoint is not None:
-            given["endpoint.region"] = options.region or _DEFAULT_REGION
+            client_options["endpoint.region"] = options.region or _DEFAULT_REGION
         if self.bucket.is_path_style:
-            given["path.style.access"] = "true"
+            client_options["path.style.access"] = "true"
         if key is not None:
             provider = "TemporaryAWSCredentialsProvider" if key.token else "SimpleAWSCredentialsProvider"
-            given["aws.credentials.provider"] = f"org.apache.hadoop.fs.s3a.{provider}"
-            given |= {"access.key": key.id, "secret.key": key.secret}
+            client_options["aws.credentials.provider"] = f"org.apache.hadoop.fs.s3a.{provider}"
+            client_options |= {"access.key": key.id, "secret.key": key.secret}
         if key is not None and key.token is not None:
-            given["session.token"] = key.token
-        return {f"fs.s3a.bucket.{self.bucket.name}.{name}": value for name, value in given.items()}
+            client_options["session.token"] = key.token
+        return {f"fs.s3a.bucket.{self.bucket.name}.{name}": value for name, value in client_options.items()}

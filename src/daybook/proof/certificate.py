@@ -33,7 +33,7 @@ class Subject:
 
     @property
     def digest(self) -> str:
-        """The digest that says most, with its name."""
+        """The digest of the rows where it was taken, else that of the file, with its name."""
         return f"{DIGEST_NAME}:{self.rows.digest}" if self.rows is not None else f"{FILE_DIGEST}:{self.file}"
 
 
@@ -76,7 +76,7 @@ class SealedRun:
 
 @dataclass(frozen=True, slots=True)
 class AcceptedStale:
-    """A node that was sealed though it is out of date, why it is, and why that was accepted."""
+    """A node that was sealed although it is out of date: why it is, and the reason given for accepting it."""
 
     node: str
     reasons: tuple[str, ...]
@@ -108,7 +108,7 @@ class CertificateLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloseStatement:
-    """The predicate: what was closed, by what, and which certificates came before.
+    """The predicate: the period, its runs, and the certificates before it.
 
     `previous` is the certificate of the period before, None for `previous_reason`; `replaces` is the certificate of
     the same period before it was reopened.
@@ -132,7 +132,7 @@ class CloseStatement:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What a file says; `signed` is what vouches for it, if a trusted key signed it."""
+    """The content of a certificate file; `signed` has its signatures, which are verified elsewhere."""
 
     signed: SignedPayload
     subjects: tuple[Subject, ...]
@@ -175,7 +175,7 @@ def _subject_json(subject: Subject) -> dict[str, Any]:
 
 
 def read_certificate(document: Any, path: Path) -> Certificate:
-    """PROOF_001 for what is no certificate of a close; whether it may be trusted is another question."""
+    """Raises PROOF_001 for a document that is not a certificate of a close; verifies no signature."""
     signed = read_envelope(document, path)
     match parse_json(signed.payload, path):
         case {"_type": statement_type, "predicateType": kind, "subject": list(subjects), "predicate": dict(predicate)}:
@@ -219,7 +219,7 @@ def _is_sha256(value: Any) -> bool:
 
 
 def read_annotations(value: Any, path: Path) -> tuple[tuple[DigestedColumn, ...], int, int]:
-    """Columns, levels and rows, if a tree of so many rows has so many levels."""
+    """Columns, levels and rows; PROOF_001 unless a tree of that many rows has that many levels."""
     match value:
         case {"columns": list(columns), "n": int(levels), "rows": int(rows)} if bool not in (type(levels), type(rows)):
             pass
@@ -234,7 +234,7 @@ def _read_column(value: Any, path: Path) -> DigestedColumn:
     match value:
         case [str(name), str(type_)]:
             try:
-                # Other spellings of a type would be other bytes.
+                # The digest covers the text of the type, so only its canonical spelling is accepted.
                 if str(parse_type(type_)) == type_:
                     return DigestedColumn(name, type_)
             except ValueError:

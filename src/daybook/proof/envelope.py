@@ -29,7 +29,7 @@ from daybook.errors import DaybookError
 from daybook.model.secrets import read_credential
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
-# A close of a thousand projects takes a tenth of it.
+# A certificate of a thousand projects has about 6 MB.
 MOST_BYTES = 64 << 20
 _MOST_SIGNATURES = 16
 _KEY_BYTES = 1 << 16
@@ -37,7 +37,7 @@ _KEY_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class SignedPayload:
-    """What an envelope holds; nothing of it counts before a signature was verified.
+    """The content of an envelope; use nothing of it before a signature is verified.
 
     `timestamp` is a response of RFC 3161 about the first signature, which lies beside it.
     """
@@ -48,7 +48,7 @@ class SignedPayload:
 
     @property
     def digest(self) -> str:
-        """What certificates are known by: the SHA-256 of the payload."""
+        """Identifies a certificate: the SHA-256 of the payload."""
         return hashlib.sha256(self.payload).hexdigest()
 
     @property
@@ -104,7 +104,7 @@ def public_pem(key: Ed25519PublicKey) -> bytes:
 
 
 def key_id(key: Ed25519PublicKey) -> str:
-    """How signatures name the key."""
+    """The id by which signatures name the key."""
     return SSlibKey.from_crypto(key).keyid
 
 
@@ -113,7 +113,7 @@ def _first_line(failure: Exception) -> str:
 
 
 def read_document(path: Path) -> Any:
-    """The JSON value in a file from elsewhere; PROOF_001 for what is too large or is none."""
+    """The JSON value in an untrusted file; PROOF_001 where the file is too large or is not JSON."""
     try:
         with path.open("rb") as stream:
             content = stream.read(MOST_BYTES + 1)
@@ -148,7 +148,7 @@ def malformed(path: Path, reason: str) -> DaybookError:
 
 
 def read_envelope(document: Any, path: Path) -> SignedPayload:
-    """PROOF_001 for what is no envelope of an in-toto statement."""
+    """Raises PROOF_001 for a document that is not an envelope of an in-toto statement."""
     match document:
         case {"payload": str(payload), "payloadType": str(payload_type), "signatures": list(signatures)}:
             pass

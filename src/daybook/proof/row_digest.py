@@ -40,7 +40,7 @@ class BucketPath:
 
 @dataclass(frozen=True, slots=True)
 class RowTree:
-    """`path` is that of the row that was asked for."""
+    """The root of a tree of row hashes; `path` leads to the row that was asked for."""
 
     root: bytes
     levels: int
@@ -118,7 +118,7 @@ class RowHashes:
 
 
 def hash_of_bucket(row_hashes: Iterable[bytes]) -> bytes:
-    """Of the hashes of its rows, sorted."""
+    """The hash of a bucket, from the sorted hashes of its rows."""
     digest = hashlib.sha256(BUCKET)
     for row_hash in row_hashes:
         digest.update(row_hash)
@@ -134,7 +134,7 @@ class _TreeBuilder:
     """Takes buckets from left to right; holds at most sixteen children of one node of every level."""
 
     levels: int
-    wanted: str | None
+    bucket_prefix: str | None
     root: bytes = b""
     _pending: list[list[bytes]] = field(default_factory=list)
     # How many nodes of every level are complete.
@@ -147,7 +147,7 @@ class _TreeBuilder:
         self._done = [0] * (self.levels + 1)
 
     def add_bucket(self, row_hashes: Iterable[bytes]) -> None:
-        if self._is_wanted(self.levels):
+        if self._is_on_path(self.levels):
             self._bucket = tuple(row_hashes)
             row_hashes = self._bucket
         self._add(self.levels, hash_of_bucket(row_hashes))
@@ -160,15 +160,15 @@ class _TreeBuilder:
         children = self._pending[level]
         children.append(node)
         if len(children) == CHILDREN:
-            if self._is_wanted(level - 1):
+            if self._is_on_path(level - 1):
                 self._nodes.append(tuple(children))
             parent = hash_of_node(children)
             children.clear()
             self._add(level - 1, parent)
 
-    def _is_wanted(self, level: int) -> bool:
-        """Whether the next node of a level lies above the bucket that was asked for."""
-        return self.wanted is not None and self._done[level] == int(self.wanted[:level] or "0", CHILDREN)
+    def _is_on_path(self, level: int) -> bool:
+        """Whether the next node of a level is an ancestor of the bucket that was asked for, or the bucket itself."""
+        return self.bucket_prefix is not None and self._done[level] == int(self.bucket_prefix[:level] or "0", CHILDREN)
 
     @property
     def path(self) -> BucketPath | None:

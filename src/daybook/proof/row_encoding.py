@@ -30,11 +30,11 @@ from daybook.model.types import (
 
 DIGEST_NAME = "daybookRows1"
 NULL_CELL = b"N"
-# What the bytes of each hash begin with, so that none is taken for another.
+# The first byte of what is hashed, so that a hash of one kind is never one of another.
 ROW, BUCKET, NODE, ROOT = b"\x00", b"\x01", b"\x02", b"\x03"
 CHILDREN = 16
 BUCKET_ROWS = 256
-# More rows than fit here are no rows of anybody; a file may claim them.
+# An untrusted file may claim any number of levels; 16^12 buckets are more than any table has.
 MOST_LEVELS = 12
 
 _LENGTH = struct.Struct(">Q")
@@ -54,7 +54,7 @@ class DigestedColumn:
 
 @dataclass(frozen=True, slots=True)
 class RowsDigest:
-    """The digest of an output's rows, and what one needs to take it again; `levels` is `n` in the annotations."""
+    """The digest of an output's rows, and what is needed to compute it again; `levels` is `n` in the annotations."""
 
     columns: tuple[DigestedColumn, ...]
     levels: int

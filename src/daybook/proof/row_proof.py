@@ -1,7 +1,7 @@
 """Proves that one row is among the sealed rows of an output, without the other rows.
 
-A proof has the row, the hashes of the other rows of its bucket, the hashes beside the way to the root, and the whole
-certificate.
+A proof has the row, the hashes of the other rows of its bucket, the sibling hashes on the path to the root, and the
+whole certificate.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -45,12 +45,12 @@ class RowProof:
 def find_row(
     columns: Mapping[str, ColumnType],
     rows: Iterable[Sequence[Any]],
-    is_wanted: Callable[[Sequence[Any]], bool],
+    is_selected: Callable[[Sequence[Any]], bool],
     subject: Subject,
 ) -> tuple[tuple[str | None, ...], BucketPath]:
-    """The one row that is wanted, with its path; its twins do not count twice.
+    """The one selected row, with its path; identical rows count as one.
 
-    PROOF_012 when there is none or several, PROOF_013 when the rows are not those of the subject.
+    PROOF_012 where no row or several are selected, PROOF_013 where the rows do not have the digest of the subject.
     """
     hashed = row_hasher(tuple(columns.values()))
     matches: dict[bytes, Sequence[Any]] = {}
@@ -58,7 +58,7 @@ def find_row(
         for row in rows:
             row_hash = hashed(row)
             hashes.add(row_hash)
-            if is_wanted(row):
+            if is_selected(row):
                 matches[row_hash] = row
                 if len(matches) > 1:
                     raise DaybookError("PROOF_012", output=subject.name, count="several rows have")
@@ -91,7 +91,7 @@ def is_proof(document: Any) -> bool:
 
 
 def read_proof(document: Mapping[str, Any], path: Path) -> RowProof:
-    """PROOF_001 for what has not the shape of a proof."""
+    """Raises PROOF_001 for a document that is not a proof."""
     match document:
         case {"subject": str(name), "row": list(row), "bucket": list(bucket), "nodes": list(nodes)}:
             pass
@@ -126,7 +126,7 @@ def _hashes(values: Sequence[Any], path: Path) -> tuple[bytes, ...]:
 
 
 def proof_problem(proof: RowProof) -> str | None:
-    """Why the row is not shown to be inside; None where it is."""
+    """Why the proof does not hold; None where it does."""
     subject = proof.certificate.subject(proof.subject)
     assert subject.rows is not None
     try:

@@ -1,4 +1,4 @@
-"""Seals a period: checks that it is finished, takes the digests of its outputs, and signs what they are made of."""
+"""Seals a period: computes the digests of its outputs, and signs them with the runs, pins and checks behind them."""
 
 import base64
 import datetime
@@ -150,7 +150,7 @@ def _require_finished(statuses: Sequence[NodeStatus], accepted: set[str], period
 
 @dataclass(frozen=True, slots=True)
 class _NodeRecord:
-    """What the store has of the run of a node."""
+    """The stored records of the run of a node."""
 
     node: Node
     record: RunRecord
@@ -177,7 +177,7 @@ class _OutputToSeal:
 
 @dataclass(frozen=True, slots=True)
 class SignedCertificate:
-    """A certificate that is signed and not yet kept."""
+    """A signed certificate that is not stored yet."""
 
     text: str
     close: CloseStatement
@@ -196,7 +196,7 @@ def sign_period(
     user: str,
     workspace: str,
 ) -> SignedCertificate:
-    """Read every output of the period, and sign what it is made of."""
+    """Read every output of the period, and sign the certificate."""
     with environment.store.read() as transaction:
         records = [_read_node(transaction, status, environment) for status in sealable.nodes]
         workspace_id = transaction.identity.ids().own
@@ -351,7 +351,7 @@ def _as_json(value: Mapping[str, Any]) -> str:
 
 
 def _operation_facts(operation: OperationResult) -> dict[str, Any]:
-    """What an operation did; how long it took is no part of what was closed."""
+    """The row counts of an operation, without its duration."""
     return {
         "seq": operation.seq,
         "operation_id": operation.operation_id,
@@ -364,7 +364,7 @@ def _operation_facts(operation: OperationResult) -> dict[str, Any]:
 
 
 def record_seal(transaction: Transaction, sealable: SealablePeriod, certificate: SignedCertificate) -> Seal:
-    """Keep a certificate, unless the period has changed since its outputs were read."""
+    """Store a certificate; PROOF_015 where the period has changed since its outputs were read."""
     period, close = sealable.period, certificate.close
     if _Links.read(transaction, sealable) != _Links(close.previous, close.previous_reason, close.replaces):
         raise DaybookError("PROOF_015", period=period.identifier, reason="another certificate was made")
@@ -399,9 +399,9 @@ def record_seal(transaction: Transaction, sealable: SealablePeriod, certificate:
 
 
 def hold_sealed_versions(environment: RunEnvironment, certificate: SignedCertificate) -> None:
-    """Note beside the tables which versions are needed, for those who vacuum them from elsewhere.
+    """Mark the sealed versions at their tables, so that programs that vacuum these keep them.
 
-    Daybook's own `gc` knows them from the store.
+    `daybook gc` reads them from the store.
     """
     store = holding_store(environment.store)
     for output in certificate.outputs:
@@ -418,7 +418,7 @@ def hold_sealed_versions(environment: RunEnvironment, certificate: SignedCertifi
 
 
 def write_new(path: Path, text: str) -> None:
-    """Write a file that must not be there yet."""
+    """Write a file; PROOF_003 where it exists."""
     try:
         with path.open("x", encoding="utf-8") as stream:
             stream.write(text)

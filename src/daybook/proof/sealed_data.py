@@ -1,6 +1,6 @@
-"""What a certificate says of an output, compared with the stored rows and with rows that are computed again.
+"""Compares the digests of a certificate with the stored rows, and with rows that are computed again.
 
-Needs the folder of the workspace for locations and credentials, and neither store nor Spark.
+Reads locations and credentials from the folder of the workspace; needs neither store nor Spark.
 """
 
 import json
@@ -31,7 +31,7 @@ from daybook.store.database.workspace_root import WorkspaceRoot
 
 DataState: TypeAlias = Literal["same", "different", "missing", "not asked"]
 
-# Data that is there and has other columns or values than it had; after any other error it is out of reach.
+# Errors that mean that the data exists with other columns or values; after any other error it could not be read.
 _CHANGED_CODES = frozenset({"IO_002", "IO_003", "IO_004", "IO_005", "IO_006", "IO_014", "IO_015"})
 
 
@@ -82,7 +82,7 @@ def sealed_pins(run: SealedRun, root: Path) -> dict[str, tuple[Pin, ...]]:
 
 
 def compare_data(planned: PlannedOutput, output: SealedOutput, subject: Subject) -> DataFinding:
-    """The rows, and the bytes of a file, against the digests."""
+    """Compares the stored rows, and the bytes of a file, with the digests."""
     try:
         with _reachable():
             if subject.file is not None and (file := digest_file(planned.target)) != subject.file:
@@ -107,7 +107,7 @@ def _unreadable(error: DaybookError) -> DataFinding:
 
 @contextmanager
 def _reachable() -> Iterator[None]:
-    """IO_012 for what the system refuses."""
+    """Turns an error of the operating system into IO_012."""
     try:
         yield
     except OSError as failure:
@@ -127,7 +127,7 @@ def compare_computation(
     storage = _storage(prepared.snapshot, folder)
     landing = LandingArea(f"{folder.state}/landing", run.run, storage)
     try:
-        # Sources that are not landed any more are landed elsewhere: whoever verifies writes nothing.
+        # Sources whose landing was removed are landed in a temporary folder, since verifying writes nothing.
         with _reachable(), tempfile.TemporaryDirectory(prefix="daybook-landing-") as scratch:
             landings = (landing, LandingArea(scratch, run.run, storage))
             computation = compute_run(prepared, landings, folder.root, pins=sealed_pins(run, folder.root))

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _HASH, _ROWS, _PREFIX, _OUTPUT = "hash", "rows", "prefix", "output"
 _EMPTY_BUCKET = hash_of_bucket(()).hex()
-# A plan of many outputs is analyzed slowly; so many are digested together.
+# Spark analyzes a plan of many outputs slowly, so that many are digested in one job.
 _TOGETHER = 16
 
 
@@ -71,16 +71,16 @@ def _digest_together(frames: Sequence[DigestedFrame]) -> list[RowsDigest]:
         _root(frame, levels_for(frame.expected_rows)).select(F.lit(number).alias(_OUTPUT), _HASH, _ROWS)
         for number, frame in enumerate(frames)
     ]
-    found = {row[_OUTPUT]: row for row in reduce(lambda one, other: one.unionAll(other), roots).collect()}
+    row_by_output = {row[_OUTPUT]: row for row in reduce(lambda left, right: left.unionAll(right), roots).collect()}
     digests = []
     for number, frame in enumerate(frames):
-        rows = int(found[number][_ROWS])
+        rows = int(row_by_output[number][_ROWS])
         levels = levels_for(rows)
         if levels != levels_for(frame.expected_rows):
             (digest,) = _digest_together([DigestedFrame(frame.df, frame.columns, rows)])
         else:
             columns = digested_columns(frame.columns)
-            root = bytes.fromhex(found[number][_HASH])
+            root = bytes.fromhex(row_by_output[number][_HASH])
             digest = RowsDigest(columns, levels, rows, digest_of_root(root, columns, levels, rows))
         digests.append(digest)
     return digests
@@ -104,7 +104,7 @@ def _root(frame: DigestedFrame, levels: int) -> "DataFrame":
 
 
 def _parents(nodes: "DataFrame", level: int, empty: str) -> "DataFrame":
-    """The nodes one level up; a child that has no rows is not there, and its hash is that of an empty one."""
+    """The nodes one level up; a child without rows has no row here, and the hash of an empty node."""
     from pyspark.sql import functions as F
 
     digit = F.substring(_PREFIX, level + 1, 1)
@@ -113,7 +113,7 @@ def _parents(nodes: "DataFrame", level: int, empty: str) -> "DataFrame":
         for number in range(CHILDREN)
     )
     parent = F.substring(_PREFIX, 1, level).alias(_PREFIX)
-    # The root is there also where nothing else is: an aggregate without groups always has a row.
+    # An aggregate without groups has a row also for an empty input, so the root always exists.
     grouped = nodes.groupBy(parent) if level else nodes
     return grouped.agg(
         _hash_of(NODE, F.concat(*children)).alias(_HASH), F.coalesce(F.sum(_ROWS), F.lit(0)).alias(_ROWS)
@@ -175,7 +175,7 @@ def _double_digits(column: "Column") -> "Column":
     from pyspark.sql import functions as F
 
     sign = F.when(column < 0, 2048).otherwise(0)
-    # Writing the text is what takes long; as the element of an array it is written once.
+    # As the element of an array the text is computed once; it is the expensive part.
     texts = F.array(F.format_string("%a", F.abs(column)))
     return (
         F.when(column.isNull(), None)

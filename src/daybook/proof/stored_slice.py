@@ -25,7 +25,7 @@ _CHUNK_BYTES = 1 << 20
 
 
 def sealed_version(target: Target, committed: TableVersion | None) -> TableVersion | None:
-    """The version whose rows count: of a table that collects periods the newest, since other slices may change.
+    """The version to read: of a table that collects periods the newest, since other slices may change.
 
     A table that a run replaces belongs to the period that was run last, so that its committed version counts.
     """
@@ -43,7 +43,7 @@ def stored_slice(planned: PlannedOutput, version: TableVersion | None) -> Iterat
     target = planned.target
     columns = stored_columns(planned)
     with tempfile.TemporaryDirectory(prefix="daybook-rows-") as folder:
-        # Landings of the workspace may be older than the data, and are not written to by those who only look.
+        # Not the landing of the workspace: it may be older than the data, and reading must not write to it.
         landing = LandingArea(folder, "rows", target.storage)
         period = (target.run_period,) if target.run_period is not None else ()
         resolution = Resolution((replace(target.location, version=version),), period)
@@ -77,6 +77,6 @@ def digest_file(target: Target) -> str | None:
 
 
 def gives_rows_back(target: Target) -> bool:
-    """Whether reading gives the rows as they were written; what does not is covered by its bytes alone."""
+    """Whether the rows can be read back as they were written; otherwise only the bytes of the file are sealed."""
     options: Mapping[str, Any] = target.options
     return target.format != "xlsx" and not options.get("spreadsheet_safe")

@@ -24,7 +24,7 @@ _MOST_CERTIFICATES = 20
 
 
 def request_timestamp(url: str, signature: bytes) -> bytes:
-    """What the authority at an address answers about a signature; PROOF_009 when that is no time stamp of it."""
+    """The response of an authority about a signature; PROOF_009 where it is not a time stamp of that signature."""
     if urlsplit(url).scheme not in ("http", "https"):
         raise DaybookError("PROOF_009", url=url, reason="an address begins with https:// or http://")
     request = TimestampRequestBuilder().data(signature).nonce(nonce=True).cert_request(cert_request=True).build()
@@ -64,13 +64,13 @@ def read_authorities(path: Path) -> tuple[x509.Certificate, ...]:
 
 
 def timestamp_time(timestamp: bytes) -> datetime.datetime | None:
-    """When an authority says it saw the signature, whoever it is; None for what is no time stamp."""
+    """The time in a time stamp, of whichever authority; None where it cannot be decoded."""
     response = _decode(timestamp)
     return None if response is None else response.tst_info.gen_time
 
 
 def timestamp_problem(timestamp: bytes, signature: bytes, authorities: tuple[x509.Certificate, ...]) -> str | None:
-    """Why the stamp is none of a trusted authority about this signature; None where it is."""
+    """Why a trusted authority did not stamp this signature; None where one did."""
     response = _decode(timestamp)
     if response is None:
         return "it cannot be read"
@@ -87,7 +87,7 @@ def timestamp_problem(timestamp: bytes, signature: bytes, authorities: tuple[x50
 def _decode(timestamp: bytes) -> TimeStampResponse | None:
     try:
         response = decode_timestamp_response(timestamp)
-        # A refusal has no such information.
+        # The response of an authority that refuses has no such information.
         _ = response.tst_info.gen_time
     except ValueError:
         return None

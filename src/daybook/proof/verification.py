@@ -1,6 +1,6 @@
-"""Verifies certificates and proofs: signature, content, chain, and what was asked for of the data.
+"""Verifies certificates and proofs: signature, content, chain, and on request the data.
 
-Nothing is read that an untrusted file names: data is only looked at after a trusted key was found to have signed.
+Nothing that an untrusted file names is read: data is compared only where a trusted key signed the certificate.
 """
 
 import datetime
@@ -34,7 +34,7 @@ _NOT_ASKED = DataFinding("not asked")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trust:
-    """Whose signatures and time stamps count, and which period and workspace are expected."""
+    """The trusted keys and authorities, and the expected period and workspace."""
 
     keys: "Mapping[str, SSlibKey]"
     authorities: "tuple[Authority, ...]" = ()
@@ -44,7 +44,7 @@ class Trust:
 
 @dataclass(frozen=True, slots=True)
 class DataQuestion:
-    """What is asked of the data, and where it is."""
+    """Which comparisons with the data to make, and where the data is."""
 
     folder: DataFolder
     is_stored: bool
@@ -63,7 +63,7 @@ class VerifiedSubject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """What was found out about one file; `signer` is the name of the trusted key."""
+    """The result for one file; `signer` is the name of the trusted key that signed."""
 
     is_valid: Annotated[bool, named("valid")]
     signer: str | None
@@ -87,7 +87,7 @@ class _ReadFile:
 
 
 def verify_files(paths: Sequence[Path], trust: Trust, question: DataQuestion | None = None) -> tuple[Verification, ...]:
-    """Every file by itself, and all certificates together as a chain; PROOF_001 for what is none."""
+    """Verifies each file, and all certificates together as a chain; PROOF_001 for a file that is neither."""
     files = [_read(path, trust) for path in paths]
     trusted = {file.certificate.digest: file.certificate for file in files if file.signer is not None}
     return tuple(_verify(file, trust, tuple(trusted.values()), question) for file in files)
@@ -155,7 +155,7 @@ def _trust_problems(file: _ReadFile, trust: Trust) -> Iterator[str]:
 
 
 def _content_problems(certificate: Certificate) -> Iterator[str]:
-    """Subjects and outputs belong together, each to one."""
+    """Subjects and outputs must correspond one to one."""
     outputs = [output for run in certificate.close.runs for output in run.outputs]
     subjects = {subject.name: subject for subject in certificate.subjects}
     if sorted(output.subject for output in outputs) != sorted(subjects):
@@ -178,12 +178,12 @@ def _timestamp_problems(certificate: Certificate, trust: Trust) -> Iterator[str]
 
 
 def _chain_problems(certificate: Certificate, certificates: Sequence[Certificate]) -> Iterator[str]:
-    """Certificates that are verified together follow each other without a gap, and none exists twice."""
+    """Certificates verified together must form a chain without gaps, with one certificate for each period."""
     close = certificate.close
     others = [other for other in certificates if other.digest != certificate.digest]
-    strangers = {other.close.workspace.id for other in others} - {close.workspace.id}
-    if strangers:
-        yield f"it is of the workspace {close.workspace.id}, others are of {', '.join(sorted(strangers))}"
+    other_workspaces = {other.close.workspace.id for other in others} - {close.workspace.id}
+    if other_workspaces:
+        yield f"it is of the workspace {close.workspace.id}, others are of {', '.join(sorted(other_workspaces))}"
     level = [other for other in others if _is_of_chain(other, certificate)]
     for other in level:
         if other.period == certificate.period and not _is_replaced(certificate, other, certificates):
@@ -228,7 +228,7 @@ def _is_replaced(one: Certificate, other: Certificate, certificates: Sequence[Ce
     """Whether one of two certificates of a period has replaced the other, at once or one after the other."""
     for first, last in ((one, other), (other, one)):
         step: Certificate | None = first
-        # A certificate names an earlier one by its digest, so that steps never lead in a circle.
+        # Ends: a certificate can name only earlier ones, since it contains their digests.
         while step is not None and step.digest != last.digest:
             step = next((item for item in certificates if _replaces(item, step)), None)
         if step is not None:

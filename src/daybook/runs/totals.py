@@ -1,4 +1,4 @@
-"""The totals of a run, as it recorded them with its operations."""
+"""Reads the totals that a run recorded with its operations."""
 
 import json
 import math
@@ -31,7 +31,7 @@ class MadeBy:
 
 @dataclass(frozen=True, slots=True)
 class OperationTotals:
-    """What an operation did to a measure; `rows` are those it picked or added."""
+    """The totals of a measure around one operation; `rows` are those it picked or added."""
 
     seq: int
     name: str
@@ -58,7 +58,7 @@ class OutputTotals:
 
 @dataclass(frozen=True, slots=True)
 class MeasureTotals:
-    """The way of a measure through a run; `approximate` where it is a float, whose sums have 12 digits."""
+    """The totals of a measure at every operation; `approximate` for floats, whose sums have 12 digits."""
 
     column: str
     operations: tuple[OperationTotals, ...]
@@ -68,7 +68,7 @@ class MeasureTotals:
 
 @dataclass(frozen=True, slots=True)
 class SourceRowCounts:
-    """Rows of a source: `read` before the time filter, `loaded` live ones; None where that was not free to count."""
+    """Rows of a source: `read` before the time filter, `loaded` live ones; None where counting needs a query."""
 
     read: int | None
     other_periods: int | None
@@ -77,7 +77,7 @@ class SourceRowCounts:
 
 @dataclass(frozen=True, slots=True)
 class ControlOutcome:
-    """What the sender said was sent; the run would have failed if it did not hold."""
+    """The control totals of a delivery; a run whose data differs from them fails."""
 
     rows: int | None
     totals: Mapping[str, str]
@@ -99,7 +99,7 @@ class SourceTotals:
 
 @dataclass(frozen=True, slots=True)
 class RunTotals:
-    """Where every amount of a run came from and where it went."""
+    """The totals of a run: of its sources, and of each measure."""
 
     run: str
     sources: tuple[SourceTotals, ...]
@@ -160,7 +160,7 @@ def _source_totals(source: Mapping[str, Any]) -> SourceTotals:
 
 @dataclass
 class _MeasureReader:
-    """Goes through the operations of a run, with the totals of its live rows by who made them."""
+    """Follows a measure through the operations of a run; `live` are the totals of live rows, by their operation."""
 
     column: str
     is_float: bool
@@ -184,7 +184,7 @@ class _MeasureReader:
         return MeasureTotals(self.column, tuple(operations), tuple(outputs), self.is_float)
 
     def _operation(self, operation: OperationResult, sums: Mapping[str, Mapping[int, Amount]]) -> OperationTotals:
-        # Rows whose measure was made later on count as nothing before.
+        # Rows that got the measure later have no total before.
         before = {**self.live, **sums.get("before", {})}
         self.live = {**before, **sums.get("added", {}), **sums.get("after", {})}
         is_adding = operation.type in ("aggregate", "append")

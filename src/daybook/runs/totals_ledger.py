@@ -1,7 +1,7 @@
 """The totals of a run while it writes: summed, compared before each commit, and described for the record.
 
-A figure is a sum of a measure over the rows that one operation made. What the operations did to it and what the
-outputs wrote are sums of their own, so a row that gets lost or changes on the way makes two sides differ.
+A total is a sum of a measure over the rows that one operation made. What operations changed and what outputs wrote
+are summed independently, so that a lost or changed row makes the two sides of an equation differ.
 """
 
 import math
@@ -26,13 +26,13 @@ from daybook.runs.outputs import PlannedOutput
 from daybook.runs.snapshot import RunSnapshot
 from daybook.runs.totals import MEASURES, SOURCES, TOTALS, amount_text
 
-# Sums of floats differ in their last bits, the more the more values they have.
+# Sums of floats differ in their last bits, depending on the order of the values.
 _FLOAT_TOLERANCE = 1e-9
 
 
 @dataclass
 class TotalsLedger:
-    """What the groups of a run have summed so far."""
+    """The sums that the groups of a run have taken so far."""
 
     plan: Plan
     sums: dict[MeasureSum, Amount] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class TotalsLedger:
         self.sums.update(sums)
 
     def verify(self) -> None:
-        """TOTALS_020 for the first measure that does not add up."""
+        """Raises TOTALS_020 for the first measure that does not add up."""
         for column in self.plan.measures:
             for error in self._violations(column):
                 raise error
@@ -110,7 +110,7 @@ class TotalsLedger:
 
 
 def is_read_back(plan: Plan, planned: PlannedOutput) -> bool:
-    """Whether what an output writes of each measure is summed from its files: local ones that have all it needs."""
+    """Whether the written totals of an output are read back from its files: local ones with all columns needed."""
     step = planned.step
     if planned.target.format != "delta" or planned.target.location.local_path is None:
         return False
@@ -121,13 +121,13 @@ def is_read_back(plan: Plan, planned: PlannedOutput) -> bool:
 
 
 def _makers_before(plan: Plan, step: OutputStep) -> tuple[int, ...]:
-    """The operations of whose rows an output may write some."""
+    """The operations whose rows an output may write."""
     makers = (other.seq for other in plan.steps if isinstance(other, AggregateStep | AppendStep))
     return tuple(seq for seq in (0, *makers) if seq < step.seq and not excludes(step.selector, seq))
 
 
 def sums_written(plan: Plan, planned: PlannedOutput, staged: StagedOutput) -> dict[MeasureSum, Amount]:
-    """What an output has written of each measure, from its files."""
+    """The written totals of an output, read from its files."""
     step, makers = planned.step, _makers_before(plan, planned.step)
     columns = {step.written_names.get(name, name): name for name in plan.measures if name in step.columns}
     maker = step.written_names.get("_operation_seq", "_operation_seq") if len(makers) > 1 else None
@@ -150,7 +150,7 @@ def _kind_of(rows: StagedRows) -> SumKind:
 
 
 def recorded_sums(sums: Mapping[MeasureSum, Amount], seq: int) -> dict[str, Any]:
-    """The details of an operation with what was summed at it; nothing where no measure is followed."""
+    """The sums of an operation as details of its record; empty where no measure is followed."""
     by_column: dict[str, dict[str, dict[str, str]]] = {}
     for key, amount in sorted(sums.items()):
         if key.seq == seq and key.kind != "size":
@@ -169,9 +169,9 @@ def describe_sources(
     sources: Mapping[str, ReadSource],
     controlled: Mapping[str, ControlledSource | None],
 ) -> dict[str, Any]:
-    """The details of the load: what is followed, and what is known of each source before anything is computed.
+    """The details of the load: the measures, and the facts of each source before anything is computed.
 
-    Nothing where neither measures nor controls are named.
+    Empty where neither measures nor controls are declared.
     """
     if not plan.measures and not any(controlled.values()):
         return {}
@@ -201,7 +201,7 @@ def _described_source(
 
 
 def with_loaded(plan: Plan, details: Mapping[str, Any], counts: GroupCounts) -> dict[str, Any]:
-    """The details of the load with what a group of outputs has counted of the sources."""
+    """The details of the load, completed by what a group of outputs counted."""
     if SOURCES not in details:
         return dict(details)
     sources = [_with_counts(plan, source, counts) for source in details[SOURCES]]
@@ -212,22 +212,22 @@ def _with_counts(plan: Plan, source: Mapping[str, Any], counts: GroupCounts) -> 
     seq, role = source["seq"], source["role"]
     if role == "join":
         return dict(source)
-    known = dict(source)
+    counted = dict(source)
     if seq in counts.live_rows:
-        known["loaded"] = counts.live_rows[seq]
+        counted["loaded"] = counts.live_rows[seq]
     if role == "input" and counts.input_rows is not None:
         # Without a measure, deleted rows that were loaded are not told apart.
-        known.setdefault("loaded", counts.input_rows)
-        if known["read"] is not None:
-            known["other_periods"] = known["read"] - counts.input_rows
+        counted.setdefault("loaded", counts.input_rows)
+        if counted["read"] is not None:
+            counted["other_periods"] = counted["read"] - counts.input_rows
     kind = "loaded" if role == "input" else "source"
     totals = {
         _source_column(plan, key): amount_text(amount)
         for key, amount in counts.sums.items()
         if key.seq == seq and key.kind == kind and (role == "append" or key.column in plan.input.types)
     }
-    known["totals"] = {**source.get("totals", {}), **totals}
-    return known
+    counted["totals"] = {**source.get("totals", {}), **totals}
+    return counted
 
 
 def _source_column(plan: Plan, key: MeasureSum) -> str:

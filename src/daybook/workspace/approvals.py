@@ -28,7 +28,7 @@ from daybook.workspace.open_workspace import OpenedWorkspace
 
 @dataclass(frozen=True, slots=True)
 class PersonChange:
-    """What was done to a person; `token` is shown this once, `request` is set where approval is needed first."""
+    """A change of a person; `token` is shown only here, `request` is set where approval is needed first."""
 
     name: str
     change: str
@@ -38,7 +38,7 @@ class PersonChange:
 
 @dataclass(frozen=True, slots=True)
 class PolicyState:
-    """What the file proposes and what is in force; None where there is none."""
+    """The policy in daybook.yaml and the one in force; None where there is none."""
 
     proposed: Mapping[str, Any] | None
     in_force: Mapping[str, Any] | None
@@ -52,7 +52,7 @@ class PolicyState:
 
 
 def list_people(workspace: OpenedWorkspace) -> tuple[Person, ...]:
-    """Who can prove who he is, with roles."""
+    """The people who can prove their identity, with their roles."""
     with workspace.open_store_or_empty() as store, store.read() as transaction:
         return transaction.people.all()
 
@@ -60,7 +60,7 @@ def list_people(workspace: OpenedWorkspace) -> tuple[Person, ...]:
 def add_person(
     workspace: OpenedWorkspace, name: str, *, roles: Iterable[str] = (), account: int | None = None
 ) -> PersonChange:
-    """Make somebody known, by a personal token, which is in the result alone, or by an account of this machine."""
+    """Add a person, who acts with a personal token, which only the result shows, or with an account of this machine."""
     with workspace.open_store() as store:
         if account is not None and store.is_shared:
             raise DaybookError("APPROVAL_017", name=name)
@@ -71,19 +71,19 @@ def add_person(
 
 
 def remove_person(workspace: OpenedWorkspace, name: str) -> PersonChange:
-    """Take a person's token, account and roles; what he decided stays."""
+    """Remove a person's token, account and roles; past decisions stay."""
     with workspace.open_store() as store:
         return _change_person(store, "remove", name)
 
 
 def set_roles(workspace: OpenedWorkspace, name: str, *, roles: Iterable[str]) -> PersonChange:
-    """Give a person these roles instead of those he has."""
+    """Replace the roles of a person."""
     with workspace.open_store() as store:
         return _change_person(store, "roles", name, roles=tuple(roles))
 
 
 def renew_token(workspace: OpenedWorkspace, name: str) -> PersonChange:
-    """Give a person a new token; the one before is void. Everybody renews his own without approval."""
+    """Give a person a new token, which makes the old one invalid; renewing one's own needs no approval."""
     with workspace.open_store() as store:
         return _change_person(store, "renew", name, token=new_token())
 
@@ -125,12 +125,12 @@ def _people_after(transaction: Transaction, what: str, name: str, roles: tuple[s
         case "roles":
             return tuple(replace(person, roles=roles) if person.name == name else person for person in people)
         case _:
-            # More people never make anything impossible.
+            # Adding people cannot make an approval impossible.
             return people
 
 
 def _require_approvers(transaction: Transaction, policy: ApprovalPolicy, people: tuple[Person, ...]) -> None:
-    """APPROVAL_011 where nobody could make a request that others can approve by every rule."""
+    """Raises APPROVAL_011 where no person could make a request that the others can approve."""
     for name, rule in policy.rules():
         able = {person.name for person in people if set(person.roles) & set(rule.by)}
         if not any(len(able - {requester.name}) >= rule.count for requester in people):
@@ -161,12 +161,12 @@ def _policy_state(workspace: OpenedWorkspace, transaction: Transaction) -> Polic
 
 
 def adopt_policy(workspace: OpenedWorkspace) -> PolicyState:
-    """Put what daybook.yaml proposes in force; needs the approvals of every rule that is in force before."""
+    """Put the policy of daybook.yaml in force; needs the approvals of every rule of the present policy."""
     proposed = workspace.settings.approvals
     if proposed is None:
         raise DaybookError("APPROVAL_012")
     body = rfc8785.dumps(_as_data(proposed))
-    made: DaybookError | None = None
+    request_error: DaybookError | None = None
     with workspace.open_store() as store, store.logged_refusal("policy", "adopt"), store.write() as transaction:
         adopted = transaction.policies.adopted()
         if adopted is not None and adopted.digest == hashlib.sha256(body).hexdigest():
@@ -177,12 +177,12 @@ def adopt_policy(workspace: OpenedWorkspace) -> PolicyState:
         changes = (ShownChange("puts another policy in force", difference),)
         request = request_if_needed(transaction, "policy", lambda: policy_act(transaction, body.decode(), changes))
         if request is not None:
-            made = request_made_error(transaction, request)
+            request_error = request_made_error(transaction, request)
         else:
             decisions.adopt_policy(transaction, _as_data(proposed), by=transaction.actor.name)
         state = _policy_state(workspace, transaction)
-    if made is not None:
-        raise made
+    if request_error is not None:
+        raise request_error
     return state
 
 
@@ -204,17 +204,17 @@ def show_request(workspace: OpenedWorkspace, number: int) -> ApprovalRequest:
 
 
 def approve_request(workspace: OpenedWorkspace, number: int, *, reason: str | None = None) -> ApprovalRequest:
-    """Approve what somebody else requested; the last approval does it, or releases it to its requester."""
+    """Approve the request of another person; the last approval performs the act, or releases it to its requester."""
     return _decided(workspace, lambda store: decisions.approve(store, number, reason=reason))
 
 
 def reject_request(workspace: OpenedWorkspace, number: int, *, reason: str) -> ApprovalRequest:
-    """Refuse what somebody else requested."""
+    """Reject the request of another person."""
     return _decided(workspace, lambda store: decisions.reject(store, number, reason=reason))
 
 
 def withdraw_request(workspace: OpenedWorkspace, number: int, *, reason: str | None = None) -> ApprovalRequest:
-    """Take an own request back."""
+    """Take back one's own request."""
     return _decided(workspace, lambda store: decisions.withdraw(store, number, reason=reason))
 
 

@@ -30,7 +30,7 @@ _KEY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """The files of a new key; `key_id` is how signatures name it."""
+    """The files of a new key, and the id by which signatures name it."""
 
     private_key: Path
     public_key: Path
@@ -38,7 +38,7 @@ class NewKey:
 
 
 def make_key(name: str, folder: Path) -> NewKey:
-    """A new Ed25519 key: NAME.key, readable by its owner only, and NAME.pub, which whoever verifies gets."""
+    """A new Ed25519 key: NAME.key, readable by its owner only, and NAME.pub for those who verify."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
@@ -120,10 +120,10 @@ def seal_period(
     reason: str | None = None,
     timestamp: str | None = None,
 ) -> PeriodSeal:
-    """Sign what the locked numbers of a period are and what they are made of, and write that as a certificate.
+    """Sign the outputs of a locked period and what they were computed from, and write that as a certificate.
 
     `key` is `file://PATH` or `env://NAME`. `accept_stale` are locked nodes that are sealed though they are out of
-    date, for a `reason`; `timestamp` is the address of a time stamping authority. Where the policy wants approval, a
+    date, for a `reason`; `timestamp` is the address of a time stamping authority. Where the policy needs approval, a
     request is made instead; its requester seals once it is released.
     """
     from daybook.proof.envelope import read_private_key
@@ -144,8 +144,8 @@ def seal_period(
         accepted = sorted(item.node for item in sealable.accepted_stale)
 
         def act(transaction: Transaction) -> Act:
-            more = {"accept_stale": accepted}
-            return period_act(transaction, "seal", sealable.period, reason=reason, more=more)
+            details = {"accept_stale": accepted}
+            return period_act(transaction, "seal", sealable.period, reason=reason, details=details)
 
         with released_act(store, "seal", act, reason=reason) as mark_done:
             name, user = workspace.settings.name, store.user()
@@ -172,7 +172,7 @@ def _remove_own(file: Path, text: str) -> None:
 def list_seals(
     workspace: OpenedWorkspace, *, period: str | None = None, calendar: str | None = None, run: str | None = None
 ) -> tuple[PeriodSeal, ...]:
-    """The certificates of a period, of all, or those that cover a run; the one that counts last."""
+    """The certificates of a period, of a run, or all of them; the current one of a period comes last."""
     with workspace.open_store_or_empty() as store, store.read() as transaction:
         all_seals = transaction.seals.all()
         if run is not None:
@@ -234,9 +234,9 @@ def _stored_certificate(seal: Seal) -> "Certificate":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyRequest:
-    """Files to verify, and what is asked of them.
+    """Files to verify, and which checks to make.
 
-    Trusted is the public `key`, else the signers of the workspace that is named. `authorities` is a file with the
+    The public `key` is trusted, else the signers of the named workspace. `authorities` is a file with the
     certificates of time stamping authorities.
     """
 

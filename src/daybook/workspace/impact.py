@@ -1,4 +1,4 @@
-"""What the changed definitions of the files would do to the last closes."""
+"""Computes what changed definitions would do to the last closes, compares it with limits, and writes it as Markdown."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -128,7 +128,7 @@ def _structure(project: Project) -> str:
 
 
 def _changed_datasets(before: Definitions, now: Definitions) -> frozenset[str]:
-    """The datasets whose rows are read otherwise."""
+    """The datasets of which runs would read other rows or columns."""
     return frozenset(
         id_
         for id_ in now.ids("dataset")
@@ -146,8 +146,10 @@ def _reading(definitions: Definitions, dataset_id: str) -> Any:
 
 
 def _readers(projects: Mapping[str, Project], datasets: Iterable[str]) -> set[str]:
-    wanted = set(datasets)
-    return {id_ for id_, project in projects.items() if any(item.dataset_id in wanted for _, item in project.reads())}
+    dataset_ids = set(datasets)
+    return {
+        id_ for id_, project in projects.items() if any(item.dataset_id in dataset_ids for _, item in project.reads())
+    }
 
 
 def _last_runs(
@@ -157,18 +159,21 @@ def _last_runs(
     project_ids = sorted(projects)
     calendars = {id_: known_calendar(graph.projects[id_], definitions) for id_ in project_ids if id_ in graph.projects}
     span = parse_span(period, calendars.values()) if period is not None else None
-    found: list[tuple[Period, str, str]] = []
+    last_runs: list[tuple[Period, str, str]] = []
     for (project_id, identifier), runs in transaction.close.runs(project_ids).items():
         run_period = calendars[project_id].find(identifier) if project_id in calendars else None
         if runs.completed is not None and run_period is not None and (span is None or span.holds(run_period)):
-            found.append((run_period, project_id, runs.completed.id))
+            last_runs.append((run_period, project_id, runs.completed.id))
     if span is None:
-        last = {id_: max(run_period.end_date for run_period, other, _ in found if other == id_) for _, id_, _ in found}
-        found = [entry for entry in found if entry[0].end_date == last[entry[1]]]
-    # Whatever needs more projects comes after what it needs.
+        last = {
+            id_: max(run_period.end_date for run_period, other, _ in last_runs if other == id_)
+            for _, id_, _ in last_runs
+        }
+        last_runs = [entry for entry in last_runs if entry[0].end_date == last[entry[1]]]
+    # A project has more projects upstream than any of those it reads.
     order = {id_: len(graph.upstream([id_])) for id_ in project_ids if id_ in graph.projects}
-    found.sort(key=lambda entry: (entry[0].start_date, order[entry[1]], entry[1]))
-    return [((project_id, run_period.identifier), run_id) for run_period, project_id, run_id in found]
+    last_runs.sort(key=lambda entry: (entry[0].start_date, order[entry[1]], entry[1]))
+    return [((project_id, run_period.identifier), run_id) for run_period, project_id, run_id in last_runs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +210,8 @@ def exceeded_limits(
         impacts = [impact for impact in result.outputs if limit.is_about(impact)]
         if not impacts and result.outputs:
             names = sorted({f"{name}.{impact.measure}" for impact in result.outputs for name in impact.names})
-            wanted = f"{limit.output}.{limit.measure}"
-            raise DaybookError("RUN_094", total=wanted, hint=did_you_mean(wanted, names))
+            total = f"{limit.output}.{limit.measure}"
+            raise DaybookError("RUN_094", total=total, hint=did_you_mean(total, names))
         exceeded += [(limit, impact) for impact in impacts if abs(cast(Decimal, impact.difference)) > limit.amount]
     return tuple(exceeded)
 

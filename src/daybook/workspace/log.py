@@ -45,7 +45,7 @@ def show_log(workspace: OpenedWorkspace, *, limit: int = 50, before: int | None 
 
 
 def verify_log(workspace: OpenedWorkspace, *, head: str | None = None) -> LogVerification:
-    """Find every line that was changed, inserted, removed or moved; a cut end only against a `head` kept elsewhere."""
+    """Find lines that were changed, inserted, removed or moved; missing last lines need a `head` kept elsewhere."""
     if head is not None and not _DIGEST.fullmatch(head):
         raise DaybookError("LOG_002", text=head)
     with workspace.open_store_or_empty() as store, store.read() as transaction:

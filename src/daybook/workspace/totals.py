@@ -1,4 +1,4 @@
-"""Where every amount of a run came from and where it went, and the facts that an auditor asks for with it."""
+"""The totals of a run from its sources to its outputs, with the facts about the run that an auditor needs."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from daybook.workspace.open_workspace import OpenedWorkspace
 
 @dataclass(frozen=True, slots=True)
 class CheckedRows:
-    """A check of the project, and how many rows it looked at."""
+    """A check of the project, and how many rows it picked."""
 
     seq: int
     name: str
@@ -25,7 +25,7 @@ class CheckedRows:
 
 @dataclass(frozen=True, slots=True)
 class ProducedInformation:
-    """What an auditor asks of information that a company's own system produced: from what, by which rule, by whom."""
+    """The facts that audits require about system-produced information: its definition, inputs, author and checks."""
 
     project: str
     version: int
@@ -113,12 +113,12 @@ def _information(run: RunDetails) -> ProducedInformation:
 
 
 def total_of(totals: Sequence[MadeBy], made_by: int) -> Decimal:
-    """The part of a figure that is of one operation's rows."""
+    """The part of a total that belongs to the rows of one operation."""
     return sum((Decimal(one.total) for one in totals if one.made_by == made_by), Decimal(0))
 
 
 def makers_of(measure: MeasureTotals) -> tuple[int, ...]:
-    """The operations that made rows which have anything of the measure, 0 being the load of the input."""
+    """The operations whose rows have a total of the measure other than zero, 0 being the load of the input."""
     figures = [
         *(one for operation in measure.operations for one in (*operation.before, *operation.after)),
         *(one for output in measure.outputs for one in (*output.written, *output.left_out)),
@@ -127,11 +127,11 @@ def makers_of(measure: MeasureTotals) -> tuple[int, ...]:
     return tuple(sorted(amounts)) or (0,)
 
 
-def balance_sentences(found: TotalsOfRun) -> Iterator[str]:
-    """Each measure as one equation: of the rows of which most was written, else of those that had most of it."""
-    source = next((source for source in found.sources if source.seq == 0), None)
-    for measure in found.measures:
-        maker, flow = _largest_stream(found, measure)
+def balance_sentences(recorded: TotalsOfRun) -> Iterator[str]:
+    """Each measure as one equation, for the stream of rows with the largest written total."""
+    source = next((source for source in recorded.sources if source.seq == 0), None)
+    for measure in recorded.measures:
+        maker, flow = _largest_stream(recorded, measure)
         names = {operation.seq: operation.name for operation in measure.operations}
         begin = "loaded" if maker == 0 else f"made by {maker} {names.get(maker, '')}".rstrip()
         if maker == 0 and source is not None and source.control and measure.column in source.control.totals:
@@ -150,9 +150,9 @@ def balance_sentences(found: TotalsOfRun) -> Iterator[str]:
         yield text
 
 
-def _largest_stream(found: TotalsOfRun, measure: MeasureTotals) -> tuple[int, Stream]:
+def _largest_stream(recorded: TotalsOfRun, measure: MeasureTotals) -> tuple[int, Stream]:
     columns = {operation.seq: number for number, operation in enumerate(measure.operations, start=1)}
-    streams = [(maker, _stream(found, measure, maker, columns)) for maker in makers_of(measure)]
+    streams = [(maker, _stream(recorded, measure, maker, columns)) for maker in makers_of(measure)]
 
     def size(stream: tuple[int, Stream]) -> tuple[float, float]:
         written = (abs(float(output.written)) for output in stream[1].outputs)
@@ -161,12 +161,12 @@ def _largest_stream(found: TotalsOfRun, measure: MeasureTotals) -> tuple[int, St
     return max(streams, key=size)
 
 
-def draw_totals(found: TotalsOfRun, measure: MeasureTotals, *, name: str = "flow") -> str:
-    """The way of a measure as a picture; of operations, those that did something to it."""
+def draw_totals(recorded: TotalsOfRun, measure: MeasureTotals, *, name: str = "flow") -> str:
+    """The flow of a measure as a picture, with the operations that changed it."""
     makers = makers_of(measure)
     touching = [one for one in measure.operations if _touches(one, makers)]
     columns = {operation.seq: number for number, operation in enumerate(touching, start=1)}
-    streams = [_stream(found, measure, maker, columns) for maker in makers]
+    streams = [_stream(recorded, measure, maker, columns) for maker in makers]
     names = [f"{operation.seq} {operation.name}" for operation in touching]
     return draw_flow(streams, names, title=f"The way of {measure.column}", name=name)
 
@@ -176,8 +176,8 @@ def _touches(operation: OperationTotals, makers: Sequence[int]) -> bool:
     return any(Decimal(one.total) and one.made_by in makers for one in figures)
 
 
-def _stream(found: TotalsOfRun, measure: MeasureTotals, maker: int, columns: Mapping[int, int]) -> Stream:
-    source = next((source for source in found.sources if source.seq == 0), None)
+def _stream(recorded: TotalsOfRun, measure: MeasureTotals, maker: int, columns: Mapping[int, int]) -> Stream:
+    source = next((source for source in recorded.sources if source.seq == 0), None)
     start = Decimal(source.totals.get(measure.column, "0")) if source is not None and maker == 0 else Decimal(0)
     label = f"{source.dataset}, loaded" if source is not None else "loaded"
     begin, live, changes = 0, start, list[FlowChange]()

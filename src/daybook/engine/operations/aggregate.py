@@ -184,7 +184,7 @@ def _columns(step: AggregateStep, columns: Mapping[str, str], context: RunContex
         **new_row_columns(context, context.dataset_id, context.table, step.seq),
         "_row_id": summary_id_sql(step, columns, context),
         **columns,
-        **context.measures.made(columns, step.schema),
+        **context.measures.initial_columns(columns, step.schema),
     }
 
 
@@ -290,7 +290,7 @@ def _source_sums(load: LoadStep, step: AppendStep, context: RunContext) -> dict[
 
 def _carried(columns: Mapping[str, str], step: AppendStep, context: RunContext) -> dict[str, str]:
     """Those of the columns that rows of the working dataset carry, in order."""
-    columns = {**columns, **context.measures.made(columns, step.schema)}
+    columns = {**columns, **context.measures.initial_columns(columns, step.schema)}
     return {name: columns[name] for name in (*step.schema, *context.system, *context.hidden)}
 
 

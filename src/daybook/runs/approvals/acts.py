@@ -1,4 +1,4 @@
-"""Acts that may need approval: what is to be done, and on what; both are bound by a digest."""
+"""Acts that may need approval: what to do and the state to do it on, both bound by a digest."""
 
 import datetime
 import hashlib
@@ -20,7 +20,7 @@ from daybook.resolve.calendars.periods import calendar_for
 from daybook.store.records import Request, RequestedAct, RunRecord, Slice
 from daybook.store.store import Transaction
 
-# The rule that an act needs; people and policies need all rules of the policy in force.
+# The rule of the policy for each act; changes of people and policies must satisfy all rules of the policy in force.
 RULES: Mapping[RequestedAct, RuleName] = {
     "activate": "activate",
     "deactivate": "activate",
@@ -43,7 +43,7 @@ class ShownChange:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """What is to be done (`payload`), on what (`basis`), and what that changes, as people are shown it."""
+    """What to do (`payload`), the state it is done on (`basis`), and the changes as approvers see them."""
 
     name: RequestedAct
     subject: str
@@ -69,7 +69,7 @@ def change_act(
     dataset_version: int | None = None,
     changes: tuple[ShownChange, ...] = (),
 ) -> Act:
-    """Definitions that change what active projects compute, and projects that begin or cease to run."""
+    """Applies definitions that active projects compute with, and activates or deactivates projects."""
     payload = {
         "activate": sorted(activate),
         "dataset_version": dataset_version,
@@ -121,7 +121,7 @@ def period_act(
     period: Period,
     *,
     reason: str | None = None,
-    more: Mapping[str, Any] | None = None,
+    details: Mapping[str, Any] | None = None,
 ) -> Act:
     """Locking, reopening or sealing a period with the completed run of every project and period inside it."""
     payload = {
@@ -131,7 +131,7 @@ def period_act(
         "level": period.level,
         "reason": reason,
         "start": period.start_date.isoformat(),
-        **(more or {}),
+        **(details or {}),
     }
     runs = {f"{run.project_id}@{run.period}": run.id for run in _runs_inside(transaction, period)}
     basis = {"changes": len(transaction.periods.history(period)), "runs": runs}
@@ -158,7 +158,7 @@ def _runs_inside(transaction: Transaction, period: Period) -> Iterable[RunRecord
         try:
             own = calendar_for(run.calendar_id, stored).find(run.period)
         except DaybookError:
-            # A calendar that is gone says nothing about days.
+            # The calendar was removed, so the days of its periods are unknown.
             own = None
         if own is None:
             is_inside = run.calendar_id == period.calendar_id and run.period == period.identifier
@@ -224,7 +224,7 @@ def policy_act(transaction: Transaction, body: str, changes: tuple[ShownChange, 
 
 
 def act_of_request(transaction: Transaction, request: Request) -> Act:
-    """The same act on the store as it is now; another digest means that it is not what was asked for any more."""
+    """The requested act on the present state of the store; its digest differs where that state has changed."""
     payload, name = request.payload, request.act
     match name:
         case "activate" | "deactivate" | "apply":

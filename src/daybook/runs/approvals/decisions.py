@@ -1,4 +1,4 @@
-"""Decides requests: approve, reject, withdraw; the last approval does the act in its own transaction."""
+"""Approves, rejects and withdraws requests; the last approval performs the act in the same transaction."""
 
 import hashlib
 import json
@@ -23,31 +23,31 @@ from daybook.store.database.projects import find_active_project
 from daybook.store.records import Decision, Person, Request, RequestStatus
 from daybook.store.store import MetadataStore, Transaction
 
-# What is done by the requester once it is released, since more than the store takes part.
+# Performed by the requester once released, since they change more than the store.
 _RELEASED_ACTS = ("drop", "seal", "take-over")
 
 
 def approve(store: MetadataStore, number: int, *, reason: str | None = None) -> Request:
-    """Approve a request as a person; the last approval does what was asked for, or releases it."""
-    void: DaybookError | None = None
+    """Approve a request as a person; the last approval performs the act or releases it."""
+    void_error: DaybookError | None = None
     with store.logged_refusal("approve", f"request {number}"), store.write() as transaction:
         request, person = _open_request(transaction, number, "approved")
         _require_another(request, person)
         _require_role(transaction, request, person)
         if act_of_request(transaction, request).digest != request.digest:
             _end(transaction, request, "void", person, "what it would change is not what was asked for any more")
-            void = DaybookError("APPROVAL_008", number=number, act=request.act, subject=request.subject)
+            void_error = DaybookError("APPROVAL_008", number=number, act=request.act, subject=request.subject)
         else:
             transaction.requests.decide(Decision(number, person.name, "approve", transaction.now(), reason))
             transaction.log.append("approve", request.subject, _logged(request, reason))
-            # The requester never counts, whatever he decided before he asked.
+            # Approvals by the requester do not count.
             needs = describe_request(transaction, request).needs
             if all(need.is_met for need in needs):
                 _do(transaction, request, person)
         result = transaction.requests.get(number)
-    if void is not None:
-        _log_void(store, number, void)
-        raise void
+    if void_error is not None:
+        _log_void(store, number, void_error)
+        raise void_error
     return result
 
 
@@ -66,7 +66,7 @@ def reject(store: MetadataStore, number: int, *, reason: str) -> Request:
 
 
 def withdraw(store: MetadataStore, number: int, *, reason: str | None = None) -> Request:
-    """Take an own request back, also one that is released and not begun."""
+    """Take back one's own request, also a released one that has not begun."""
     with store.logged_refusal("withdraw", f"request {number}"), store.write() as transaction:
         transaction.requests.lock()
         person, request = require_person(transaction), transaction.requests.get(number)
@@ -80,7 +80,7 @@ def withdraw(store: MetadataStore, number: int, *, reason: str | None = None) ->
 
 
 def _open_request(transaction: Transaction, number: int, action: str) -> tuple[Request, Person]:
-    """Under the lock of requests, so that one decision sees the others."""
+    """The request and the person, under the lock of requests, so that concurrent decisions see each other."""
     transaction.requests.lock()
     person, request = require_person(transaction), transaction.requests.get(number)
     if request.status != "open":
@@ -110,9 +110,9 @@ def _logged(request: Request, reason: str | None) -> dict[str, Any]:
     }
 
 
-def _log_void(store: MetadataStore, number: int, void: DaybookError) -> None:
+def _log_void(store: MetadataStore, number: int, error: DaybookError) -> None:
     with store.write() as transaction:
-        transaction.log.append("approve", f"request {number}", refused=void.code)
+        transaction.log.append("approve", f"request {number}", refused=error.code)
 
 
 def _end(transaction: Transaction, request: Request, status: RequestStatus, person: Person, reason: str | None) -> None:
@@ -128,7 +128,7 @@ def _do(transaction: Transaction, request: Request, person: Person) -> None:
 
 
 def perform(transaction: Transaction, request: Request) -> tuple[Activation, ...]:
-    """Do what a request asks for; only what the store alone can do."""
+    """Perform an act that changes the store alone."""
     payload, now = request.payload, transaction.now()
     match request.act:
         case "activate" | "deactivate" | "apply":
@@ -156,7 +156,7 @@ class _UndoneError(Exception):
 
 
 def rehearse(transaction: Transaction, act: Act) -> tuple[Activation, ...]:
-    """What an act would do, done and undone: whatever is wrong with it is raised when it is asked for."""
+    """Perform an act and roll it back, so that its errors are raised when it is requested."""
     activations: tuple[Activation, ...] = ()
     request = Request(0, act.name, act.subject, act.digest, act.payload, (), None, "", transaction.now())
     try:
@@ -168,7 +168,7 @@ def rehearse(transaction: Transaction, act: Act) -> tuple[Activation, ...]:
 
 
 def shown_activations(transaction: Transaction, project_ids: Iterable[str]) -> tuple[ShownChange, ...]:
-    """How the texts that will run differ from those that run now."""
+    """How the definitions to activate differ from the active ones."""
     return tuple(_shown_activation(transaction, project_id) for project_id in project_ids)
 
 
@@ -205,7 +205,7 @@ def _change(transaction: Transaction, request: Request) -> tuple[Activation, ...
 
 
 def _stored_projects(transaction: Transaction) -> tuple[Definition[DefinitionModel], ...]:
-    """The latest texts of all projects that may run: what these will register counts as it does with files."""
+    """The latest versions of all projects that may run; what they will register is planned with, as it is for files."""
     return tuple(
         Definition(
             "project",

@@ -1,4 +1,4 @@
-"""Requests for acts that need approval: who must approve what, and making a request instead of the act."""
+"""Requests for acts that need approval: which approvals are needed, and making a request in place of the act."""
 
 import datetime
 from collections.abc import Callable, Iterable
@@ -18,13 +18,13 @@ from daybook.store.store import MetadataStore, Transaction
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# The code of the error by which an act says that it made a request instead.
+# Raised by an act that made a request and was not performed.
 REQUEST_MADE = "APPROVAL_001"
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What one rule asks for, and who has approved so far."""
+    """The approvals that one rule requires, and who has approved so far."""
 
     rule: str
     by: tuple[str, ...]
@@ -48,7 +48,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRequest:
-    """A request as people see it; `is_current` says whether an open one is still what was asked for."""
+    """A request as people see it; `is_current` is False where the state it was made for has changed."""
 
     number: int
     act: RequestedAct
@@ -90,7 +90,7 @@ def needs_of(policy: ApprovalPolicy, act: RequestedAct, approvers: Iterable[Pers
 
 
 def require_person(transaction: Transaction) -> Person:
-    """Who acts, if he has proven it; a name that anybody can set is not enough."""
+    """The person who acts; APPROVAL_002 without a proof such as a token, since anybody can set a name."""
     actor = transaction.actor
     if actor.proof is None:
         if transaction.credential.token is not None:
@@ -106,7 +106,7 @@ def request_if_needed(
     *,
     reason: str | None = None,
 ) -> Request | None:
-    """The request that is made instead of an act, or that exists already; None where the act needs no approval.
+    """The request that is made in place of an act, or that exists already; None where the act needs no approval.
 
     `describe` is called under the lock of requests, and only where approval is needed.
     """
@@ -136,7 +136,7 @@ def request_if_needed(
 
 
 def request_made_error(transaction: Transaction, request: Request) -> DaybookError:
-    """Says that a request was made; raised after the transaction that made it."""
+    """The error that reports a new request; raised after its transaction is committed."""
     needs = needs_of(transaction.policies.in_force(), request.act, ())
     return DaybookError(
         REQUEST_MADE,
@@ -151,11 +151,12 @@ def request_made_error(transaction: Transaction, request: Request) -> DaybookErr
 def released_act(
     store: MetadataStore, name: RequestedAct, describe: Callable[[Transaction], Act], *, reason: str | None = None
 ) -> "Iterator[Callable[[Transaction], None]]":
-    """An act that its requester does once it is released; without a released request one is made instead.
+    """Guards an act that its requester performs once it is released; without a released request, makes one and raises.
 
-    Gives what marks the request as done, in the transaction that records the act. Without a policy it does nothing.
+    Yields a function that marks the request as done in the transaction that records the act. Does nothing without a
+    policy.
     """
-    made: DaybookError | None = None
+    request_error: DaybookError | None = None
     number: int | None = None
     with store.logged_refusal(name, "approval"), store.write() as transaction:
         if rules_of(transaction.policies.in_force(), name):
@@ -164,9 +165,9 @@ def released_act(
             number = _released(transaction, act, person)
             if number is None:
                 request = request_if_needed(transaction, name, lambda: act, reason=reason)
-                made = request_made_error(transaction, request) if request is not None else None
-    if made is not None:
-        raise made
+                request_error = request_made_error(transaction, request) if request is not None else None
+    if request_error is not None:
+        raise request_error
 
     def mark_done(transaction: Transaction) -> None:
         if number is not None:
@@ -195,7 +196,7 @@ def _released(transaction: Transaction, act: Act, person: Person) -> int | None:
 
 
 def describe_request(transaction: Transaction, request: Request) -> ApprovalRequest:
-    """A request with what it needs and has, and whether it still is what was asked for."""
+    """A request with the approvals that it needs and has, and whether the state it was made for is unchanged."""
     decisions = transaction.requests.decisions(request.number)
     names = [decision.person for decision in decisions if decision.verdict == "approve"]
     approvers = [person for person in transaction.people.all() if person.name in names]

@@ -1,7 +1,7 @@
-"""What Daybook writes of itself into an Iceberg table: who made a snapshot, and who owns a slice.
+"""The run that made each snapshot of an Iceberg table, and the owners of its slices, as properties of the table.
 
-A snapshot says who made it, so that a run is not committed twice. The owners of slices are properties of the table,
-set in the same commit: snapshots are expired by the maintenance of others, and owners are needed for longer.
+A snapshot names its run, so that a run is not committed twice. The owners of slices are properties of the table, set
+in the same commit: maintenance expires snapshots, and owners are needed for longer.
 """
 
 import json
@@ -29,7 +29,7 @@ from daybook.model.definition import TableVersion
 
 _RUN, _OPERATION, _SLICE = "daybook.run", "daybook.operation", "daybook.slice"
 _OWNER, _FINGERPRINT, _ROWS, _PLACE = "daybook.owner", "daybook.fingerprint", "daybook.rows", "daybook.place"
-# Of the table; the name of the period follows.
+# A property of the table; the name of the period follows.
 _SLICE_PROPERTY = "daybook.slice."
 # The token of a table without any snapshot.
 _NO_SNAPSHOT = "0"
@@ -65,7 +65,7 @@ def current_version(table: Table) -> SnapshotVersion:
 
 
 def ancestors(table: Table) -> Iterator[Snapshot]:
-    """The snapshots behind the table as it is now, newest first, as far back as none has expired."""
+    """The current snapshot and its ancestors, newest first, up to the first expired one."""
     snapshot = table.current_snapshot()
     while snapshot is not None:
         yield snapshot
@@ -83,7 +83,7 @@ def snapshot_facts(snapshot: Snapshot) -> Mapping[str, str]:
 
 
 def find_commit(table: Table, target: TableTarget) -> Commit | None:
-    """The commit of this run and operation, as far back as the history goes."""
+    """The commit of this run and operation, if its snapshot has not expired."""
     for snapshot in ancestors(table):
         if is_made_by(snapshot, target):
             rows = int(snapshot_facts(snapshot).get(_ROWS, 0))
@@ -97,12 +97,12 @@ def is_cut_after(table: Table, time_ms: int) -> bool:
     for oldest in ancestors(table):
         if oldest.timestamp_ms <= time_ms:
             return False
-    # Some programs forget the parent of a snapshot when they expire it; the first one of a table has number 1.
+    # Some programs remove the parent id of a snapshot when they expire the parent; the first snapshot has number 1.
     return oldest is not None and (oldest.parent_snapshot_id is not None or (oldest.sequence_number or 0) > 1)
 
 
 def changes_data(snapshot: Snapshot) -> bool:
-    """Whether rows were added or removed; files that were only written again in another way have the same rows."""
+    """Whether rows were added or removed; rewriting files, as maintenance does, keeps the rows."""
     if snapshot.summary is None or snapshot.summary.operation == Operation.REPLACE:
         return snapshot.summary is None
     counts = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")
@@ -130,7 +130,7 @@ def snapshot_properties(target: TableTarget, staged: StagedOutput, *, is_dropped
 
 
 def place_of(snapshot: Snapshot) -> str | None:
-    """The name of the folder that a commit of Daybook's took its files from."""
+    """The name of the folder with the files of a commit by Daybook."""
     return snapshot_facts(snapshot).get(_PLACE)
 
 
@@ -143,12 +143,12 @@ def stored_slices(table: Table) -> dict[str, WrittenSlice]:
 
 
 def written_slices(table: Table, target: TableTarget) -> tuple[WrittenSlice, ...]:
-    """The slices that a commit would write to or throw away."""
+    """The slices that a commit would write to or remove."""
     return affected_slices(stored_slices(table), target)
 
 
 def slices_appended_to(table: Table) -> frozenset[str]:
-    """Those that a commit has appended to since they were last replaced."""
+    """The slices that were appended to since they were last replaced."""
     return frozenset(
         name.removeprefix(_SLICE_PROPERTY)
         for name, text in table.properties.items()
@@ -220,7 +220,7 @@ def hold_version(table: Table, version: TableVersion, holder: VersionHolder) -> 
         if snapshot_id is None or name in table.refs() or table.snapshot_by_id(snapshot_id) is None:
             return
         with _beside_others(table, is_last=is_last):
-            # Without an age of its own a tag goes by what the table says of all of them.
+            # Without an age of its own, a tag expires by the default age of the table.
             table.manage_snapshots().create_tag(snapshot_id, name, max_ref_age_ms=_FOREVER_MS).commit()
 
 
@@ -239,7 +239,7 @@ def _attempts() -> Iterator[bool]:
 
 @contextmanager
 def _beside_others(table: Table, *, is_last: bool) -> Iterator[None]:
-    """A commit that another one was faster than is tried again: tags are not in conflict with rows."""
+    """Ignores a conflict unless the attempt is the last one: a tag does not depend on other commits."""
     try:
         yield
     except CommitFailedException:

@@ -31,7 +31,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from daybook.errors import DaybookError
 from daybook.expression import quote_identifier
-from daybook.io.filesystem import arrow_path, join_uri, local_path, spark_uri
+from daybook.io.filesystem import arrow_path, join_uri, local_path, remove_folder, spark_uri
 from daybook.io.formats.iceberg.catalog import (
     catalog_errors,
     create_namespace,
@@ -67,7 +67,6 @@ from daybook.io.formats.iceberg.history import (
 from daybook.io.formats.iceberg.table import data_folder, plan_files, referenced_folders
 from daybook.io.formats.parquet.format import FIELD_ID
 from daybook.io.iceberg_names import stored_name
-from daybook.io.storage import Storage
 from daybook.io.target import OutputColumn, TableTarget, WrittenSlice
 from daybook.io.writer import (
     CheckedTarget,
@@ -149,8 +148,8 @@ class IcebergWriter:
             for _ in range(_ATTEMPTS):
                 table = load_table(catalog, target.location, target.storage)
                 if table is not None:
-                    if (done := find_commit(table, target)) is not None:
-                        return done
+                    if (repeat := find_commit(table, target)) is not None:
+                        return repeat
                     _check_table(table, target, target.columns)
                     _check_slice(table, staged, target)
                 fence(() if table is None else written_slices(table, target))
@@ -175,8 +174,8 @@ class IcebergWriter:
                 table = None if catalog is None else load_table(catalog, target.location, target.storage)
                 if table is None:
                     raise DaybookError("IO_001", location=target.label)
-                if (done := find_commit(table, target)) is not None:
-                    return done
+                if (repeat := find_commit(table, target)) is not None:
+                    return repeat
                 removed = _live_files(table, target)
                 staged = StagedOutput("", sum(file.record_count for file in removed))
                 fence(written_slices(table, target))
@@ -197,7 +196,11 @@ class IcebergWriter:
             needed = _needed_folders(table, names, target)
         for name in names:
             if name not in needed:
-                _remove_folder(join_uri(folder or "", name), target.storage)
+                staged = join_uri(folder or "", name)
+                if (path := local_path(staged)) is not None:
+                    remove_tree(path)
+                else:
+                    remove_folder(staged, target.storage)
 
 
 def staging_place(catalog: Catalog, table: Table | None, target: TableTarget) -> StagingPlace:
@@ -206,7 +209,7 @@ def staging_place(catalog: Catalog, table: Table | None, target: TableTarget) ->
 
 
 def _data_folder(catalog: Catalog, table: Table | None, target: TableTarget, *, creates: bool = False) -> str | None:
-    """Where the table's files are or will be; None where its namespace is not there yet."""
+    """The folder of the table's files, also of a table to be created; None where its namespace does not exist."""
     if table is not None:
         return data_folder(table.location(), table.properties)
     namespace = table_identifier(target.location)[:-1]
@@ -235,20 +238,12 @@ def _needed_folders(table: Table | None, names: Sequence[str], target: TableTarg
     return {name for name in names if name in committed} or referenced_folders(table, names)
 
 
-def _remove_folder(folder: str, storage: Storage) -> None:
-    if (path := local_path(folder)) is not None:
-        remove_tree(path)
-    else:
-        at = arrow_path(folder, storage)
-        at.system.delete_dir(at.path)
-
-
 def _seen(table: Table | None, target: TableTarget) -> str | None:
     return None if table is None else _slice_state(table, target)
 
 
 def _slice_state(table: Table, target: TableTarget) -> str | None:
-    """What the slice or table consists of; appending does not depend on it."""
+    """A digest of the files of the slice or table; None for an append, which does not depend on them."""
     if target.mode == "append":
         return None
     paths = [file.file_path for file in _live_files(table, target)]
@@ -278,7 +273,7 @@ def _slice_predicate(target: TableTarget) -> BooleanExpression:
 
 
 def _check_history(table: Table, target: TableTarget) -> None:
-    """An attempt whose snapshot has expired cannot be found; replacing again does no harm, appending would."""
+    """IO_062 for an append whose earlier attempt may have expired: it could not be found, and would append twice."""
     if target.mode != "append" or target.facts is None:
         return
     if is_cut_after(table, int(target.facts.timestamp.timestamp() * 1000)):
@@ -310,16 +305,16 @@ def _check_slice(table: Table, staged: StagedOutput, target: TableTarget) -> Non
 
 @dataclass(slots=True)
 class _Attempt:
-    """Whether the catalog refused a commit because another one was first, or may not have answered."""
+    """An attempt to commit; refused where another one was first, or where the answer of the catalog was lost."""
 
     is_refused: bool = False
 
 
 @contextmanager
 def _committing(target: TableTarget) -> Iterator[_Attempt]:
-    """A refused commit is tried again from the table as it is then, and so is one whose answer was lost.
+    """Notes whether a commit was refused or its answer lost; it is then tried again from the table as it is.
 
-    What is there already is found by its snapshot's properties.
+    A commit that succeeded is found by the properties of its snapshot.
     """
     attempt = _Attempt()
     with catalog_errors(target.label, "IO_026"):
@@ -338,7 +333,7 @@ def _committing(target: TableTarget) -> Iterator[_Attempt]:
 def _commit_files(catalog: Catalog, table: Table | None, staged: StagedOutput, target: TableTarget) -> int:
     if table is None:
         schema = new_schema(target)
-        # Files inside of their table say where it was going to be.
+        # The table is created at the location below which its files were staged.
         folder, _, name = staged.staging.rpartition("/")[0].rpartition("/")
         location = folder if name == "data" and not has_own_data_folder(catalog) else None
         spec = new_partition_spec(schema, target)
@@ -376,7 +371,7 @@ def _commit_snapshot(
     *,
     is_dropped: bool = False,
 ) -> int:
-    """One snapshot, so that no reader meets a table without the rows that are replaced."""
+    """Commit added and removed files as one snapshot, so that no reader sees one without the other."""
     properties = slice_properties(table, target, staged.rows, is_dropped=is_dropped)
     if properties.removed:
         transaction.remove_properties(*properties.removed)
@@ -387,7 +382,7 @@ def _commit_snapshot(
         producer: Any = update.fast_append()
     else:
         producer = update.overwrite()
-        # Writers of other slices are not in conflict, and those of this one are.
+        # Only writers of the same slice are in conflict.
         producer.delete_by_predicate(_slice_predicate(target))
     for file in added:
         producer.append_data_file(file)
@@ -399,13 +394,13 @@ def _commit_snapshot(
 
 
 def _data_files(transaction: Transaction, staged: StagedOutput, target: TableTarget) -> list[DataFile]:
-    """The staged files; IO_024 where the table's columns have got other field ids than those in the files."""
+    """The staged files; IO_024 where the columns of the table now have other field ids than the files."""
     metadata = transaction.table_metadata
     ids = {column.name: column.field_id for column in metadata.schema().fields}
     values = {} if target.run_period is None else {0: target.run_period}
     files = []
     for staged_file in staged.files:
-        # Files without rows hold nothing to be read.
+        # Files without rows are left out.
         if not staged_file.rows:
             continue
         described = json.loads(staged_file.described or "{}")
@@ -438,7 +433,7 @@ def schema_of_files(target: TableTarget, field_ids: dict[str, int]) -> Schema:
 
 
 def describe_file(footer: pq.FileMetaData, schema: Schema, properties: dict[str, str]) -> str:
-    """The field ids and the statistics of a file, by which readers skip it."""
+    """The field ids and the statistics of a file, which readers use to skip it."""
     statistics = data_file_statistics_from_parquet_metadata(
         parquet_metadata=footer,
         stats_columns=compute_statistics_plan(schema, properties),
@@ -453,7 +448,7 @@ def describe_file(footer: pq.FileMetaData, schema: Schema, properties: dict[str,
 
 
 def _statistics(plain: dict[str, Any]) -> dict[str, Any]:
-    """As they were before they became text: numbered by field id, bounds as bytes."""
+    """The statistics of `describe_file` as pyiceberg needs them: by field id, bounds as bytes."""
 
     def restored(name: str, value: Any) -> Any:
         if not isinstance(value, dict):

@@ -1,7 +1,7 @@
-"""Writes tables of a catalog: rows are staged in a table, then one statement of the provider replaces a condition.
+"""Writes tables of a catalog: rows are staged in a table, then one statement replaces those that meet a condition.
 
-Delta and Iceberg do that atomically, and refuse the second of two writers who saw the same table. Other providers
-delete first and add afterwards, so readers could meet the gap: they are refused.
+Delta and Iceberg do that atomically, and refuse the second of two writers who started from the same version. Other
+providers delete first and insert afterwards, so that readers could see the table in between: they are refused.
 """
 
 from collections.abc import Callable, Mapping
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 _ATTEMPTS = 5
 _ATOMIC_PROVIDERS = "Delta and Iceberg"
-# What Spark, Delta and Iceberg say when another writer was faster; Connect hands on the text alone.
+# Texts of Spark, Delta and Iceberg for a conflict with another writer; Spark Connect passes only the text on.
 _CONFLICTS = (
     "ConcurrentAppend",
     "ConcurrentDeleteRead",
@@ -71,14 +71,14 @@ _CONFLICTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """What a table was when its target was checked: the last commit that replaced the slice, and the version."""
+class _CheckedState:
+    """The state of a table when its target was checked: the last commit that replaced the slice, and the version."""
 
     replaced: str
     version: str
 
     @classmethod
-    def parse(cls, text: str | None) -> "_Seen | None":
+    def parse(cls, text: str | None) -> "_CheckedState | None":
         if text is None:
             return None
         replaced, _, version = text.partition("|")
@@ -95,7 +95,7 @@ class CatalogWriter:
         table = find_table(spark, name)
         if table is None:
             self._new_provider(spark, target)
-            return CheckedTarget(seen=str(_Seen("", "")))
+            return CheckedTarget(seen=str(_CheckedState("", "")))
         _require_atomic(table, target)
         history = read_history(spark, table)
         fitted: tuple[OutputColumn, ...] = ()
@@ -110,7 +110,7 @@ class CatalogWriter:
         spark = active_session()
         table = find_table(spark, TableName.of(target.location))
         provider = table.provider if table is not None and table.provider else self._new_provider(spark, target)
-        staging = _staging_place(target).beside(staged_name(target.new_attempt_name()))
+        staging = TableName.of(target.location).beside(staged_name(target.new_attempt_name()))
         watch = FingerprintObserver(target.columns)
         from pyspark.errors import PySparkException
 
@@ -138,9 +138,9 @@ class CatalogWriter:
     def _try_commit(
         self, spark: "SparkSession", staged: StagedOutput, target: TableTarget, fence: Fence
     ) -> Commit | None:
-        """The commit; None when the table has only been made, or another writer was faster."""
+        """The commit; None where the table was only created, or another writer was faster."""
         table = find_table(spark, TableName.of(target.location))
-        rows = spark.table(_staging_place(target).beside(staged.staging).sql)
+        rows = spark.table(TableName.of(target.location).beside(staged.staging).sql)
         provider = self._new_provider(spark, target) if table is None else _require_atomic(table, target)
         if table is None:
             fence(())
@@ -150,8 +150,8 @@ class CatalogWriter:
                 return None
         else:
             history = read_history(spark, table)
-            if (done := _repeat(history, target, provider)) is not None:
-                return done
+            if (repeat := _repeat(history, target, provider)) is not None:
+                return repeat
             types = _kept_types(spark, table, target)
             _check_table(table, types, target, target.columns)
             self._check_slice(spark, history, staged, target)
@@ -162,7 +162,7 @@ class CatalogWriter:
             self._replacement(spark, table, write)(df, staged)
         commit = self._own_commit(spark, target)
         if commit is not None:
-            # What cannot be removed now is found by `daybook doctor`; the rows are committed.
+            # The rows are committed; `daybook doctor` finds a staged table that cannot be removed now.
             self._drop_staged(spark, target, provider, staged.staging)
         return commit
 
@@ -189,8 +189,8 @@ class CatalogWriter:
             raise DaybookError("IO_001", location=target.label)
         provider = _require_atomic(table, target)
         history = read_history(spark, table)
-        if (done := _repeat(history, target, provider)) is not None:
-            return done
+        if (repeat := _repeat(history, target, provider)) is not None:
+            return repeat
         rows = _slice_rows(spark, target)
         fence(_affected(history, target))
         try:
@@ -208,18 +208,18 @@ class CatalogWriter:
 
     def discard(self, target: TableTarget) -> None:
         spark = active_session()
-        place = _staging_place(target)
-        for name in tables_beginning(spark, place, staged_name(f"{target.staging_key}.")):
-            table = find_table(spark, place.beside(name))
-            drop_table(spark, place.beside(name), table.provider if table else None)
-        made = find_table(spark, TableName.of(target.location))
-        if made is not None and made.is_created_by(target.staging_key) and not read_history(spark, made).has_writes:
-            drop_table(spark, made.name, made.provider)
+        location = TableName.of(target.location)
+        for name in tables_beginning(spark, location, staged_name(f"{target.staging_key}.")):
+            staged = find_table(spark, location.beside(name))
+            drop_table(spark, location.beside(name), staged.provider if staged else None)
+        table = find_table(spark, TableName.of(target.location))
+        if table is not None and table.is_created_by(target.staging_key) and not read_history(spark, table).has_writes:
+            drop_table(spark, table.name, table.provider)
 
     def _replacement(
         self, spark: "SparkSession", table: CatalogTable, write: "_Write"
     ) -> "Callable[[DataFrame, StagedOutput], None]":
-        """How an existing table is written: other columns and partitions of a table that is replaced are a new one."""
+        """The statement for an existing table; replacing one with other columns or partitions defines it anew."""
         target = write.target
         if target.mode != "replace":
             return write.into
@@ -230,7 +230,7 @@ class CatalogWriter:
         return write.with_new_columns if table.provider == "delta" and not has_other_partitions else write.replace_table
 
     def _new_provider(self, spark: "SparkSession", target: TableTarget) -> Provider:
-        """What a new table is made as; IO_032 where nothing says it."""
+        """The provider of a new table; IO_032 where neither data source nor session names one."""
         source = _source(target)
         provider = new_table_provider(spark, source)
         if provider is None:
@@ -244,14 +244,14 @@ class CatalogWriter:
     ) -> None:
         if target.mode == "append":
             return
-        seen = _Seen.parse(staged.seen)
+        seen = _CheckedState.parse(staged.seen)
         if seen is not None and _seen(history, target).replaced != seen.replaced:
             raise DaybookError("IO_024", location=target.label, slice=target.slice_note)
         if staged.rows == 0 and not target.allow_empty and (rows := _slice_rows(spark, target)):
             raise DaybookError("IO_023", location=target.label, rows=rows, slice=target.slice_note)
 
     def _own_commit(self, spark: "SparkSession", target: TableTarget) -> Commit | None:
-        """What was just committed; None where another writer was faster, of which Delta says nothing."""
+        """The commit of this target; None where another writer was faster, which Delta does not report."""
         table = find_table(spark, TableName.of(target.location))
         entry = read_history(spark, table).find(target.staging_key) if table is not None else None
         if table is None or table.provider is None or entry is None:
@@ -262,12 +262,12 @@ class CatalogWriter:
         from pyspark.errors import PySparkException
 
         with suppress(PySparkException):
-            drop_table(spark, _staging_place(target).beside(staging), provider)
+            drop_table(spark, TableName.of(target.location).beside(staging), provider)
 
 
 @dataclass(frozen=True, slots=True)
 class _Write:
-    """One statement with what it says of the run and with what it must find unchanged."""
+    """One statement with the facts of the run that it records, and the state that it requires."""
 
     target: TableTarget
     rows: int
@@ -276,9 +276,9 @@ class _Write:
     provider: Provider
 
     def create(self, df: "DataFrame", staged: StagedOutput) -> None:
-        """A table of Iceberg is made with its rows, or not at all; one of Delta empty, and marked as ours.
+        """Create a table of Iceberg with its rows; one of Delta empty, and marked as created by this output.
 
-        Delta says nothing of the run when it makes a table with rows.
+        Delta does not record user metadata when it creates a table with rows.
         """
         if self.provider == "iceberg":
             self._partitioned(self._writer(df, staged)).create()
@@ -287,11 +287,11 @@ class _Write:
         empty.tableProperty(CREATED_BY, self.target.staging_key).create()
 
     def replace_table(self, df: "DataFrame", staged: StagedOutput) -> None:
-        """All rows, the columns and the partitions."""
+        """Replace all rows, the columns and the partitions."""
         self._partitioned(self._writer(df, staged)).createOrReplace()
 
     def with_new_columns(self, df: "DataFrame", staged: StagedOutput) -> None:
-        """All rows and the columns of a table of Delta, which finds out whether another writer was faster."""
+        """Replace all rows and the columns of a table of Delta, which detects other writers."""
         from pyspark.sql import functions as F
 
         self._writer(df, staged).option("overwriteSchema", "true").overwrite(F.lit(True))
@@ -330,7 +330,7 @@ class _Write:
                 return {"userMetadata": info, "txnAppId": application, "txnVersion": str(number)}
             case "iceberg":
                 options = {f"snapshot-property.{INFO_KEY}": info}
-                seen = _Seen.parse(staged.seen)
+                seen = _CheckedState.parse(staged.seen)
                 if self.target.mode == "append" or self.history is None:
                     return options
                 base = seen.version if seen is not None else self.history.newest
@@ -343,16 +343,16 @@ class _Write:
                 assert_never(self.provider)
 
     def _transaction(self) -> tuple[str, int]:
-        """Delta passes over a commit whose transaction has that number or a higher one already.
+        """The transaction of a commit: Delta skips one with a number that is not higher than the last.
 
-        A slice is numbered by the version of the commit that replaced it last: of two writers who saw the same, the
-        second is passed over. An append has a transaction of its own.
+        A slice is numbered by the version of the commit that replaced it last, so that of two writers who started from
+        the same version, the second is skipped. An append has a transaction of its own.
         """
         target = self.target
         if target.mode == "append" or self.history is None:
             return target.staging_key, 1
         replaced = self.history.last_replacement(target)
-        # What the history no longer has is older than all it has.
+        # A replacement that the history no longer has is older than all its entries.
         number = (self.history.oldest if replaced is None else replaced) + 1
         is_slice = target.mode == "replace_period"
         return (f"daybook-slice-{target.run_period}" if is_slice else "daybook-table"), number
@@ -362,11 +362,6 @@ def _source(target: TableTarget) -> SparkCatalogSource:
     if not isinstance(target.datasource, SparkCatalogSource):
         raise ValueError("a table of a catalog needs a data source of that type")
     return target.datasource
-
-
-def _staging_place(target: TableTarget) -> TableName:
-    """The schema of the table, where rows are staged beside it."""
-    return TableName.of(target.location)
 
 
 def _require_atomic(table: CatalogTable, target: TableTarget) -> Provider:
@@ -443,10 +438,10 @@ def _slice_rows(spark: "SparkSession", target: TableTarget) -> int:
     return df.count()
 
 
-def _seen(history: TableHistory, target: TableTarget) -> _Seen:
+def _seen(history: TableHistory, target: TableTarget) -> _CheckedState:
     number = history.last_replacement(target)
     replaced = next((entry.token for entry in history.commits if entry.number == number), "")
-    return _Seen(replaced, history.newest)
+    return _CheckedState(replaced, history.newest)
 
 
 def _affected(history: TableHistory, target: TableTarget) -> tuple[WrittenSlice, ...]:
@@ -466,7 +461,7 @@ def _is_conflict(failure: "PySparkException") -> bool:
 
 
 def _is_of_storage(failure: "PySparkException") -> bool:
-    """Whether the catalog or the storage failed; what an expression failed with names the operation."""
+    """Whether the catalog or the storage failed, and not an expression, whose failures have a SQL state."""
     return failure.getSqlState() is None
 
 
