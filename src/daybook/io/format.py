@@ -18,7 +18,7 @@ from daybook.io.landing.request import LandingRequest, TextFile
 from daybook.io.landing.rows import RowSource
 from daybook.io.pins import Pin, ReadPart, TablePin, TableState
 from daybook.io.registry import format_named
-from daybook.io.storage import PROVIDER_STORAGE, ArrowPath, Storage
+from daybook.io.storage import PROVIDER_STORAGE, ArrowPath, Storage, bucket_of
 from daybook.io.target import parse_staged_name
 from daybook.io.writer import Commit, Writer
 from daybook.model.datasource import DataSource
@@ -258,7 +258,17 @@ def find_staged_leftovers(
     for datasource in datasources:
         leftovers += format_named(datasource.type).find_leftovers(datasource, workspace, storage)
     distinct = {litter.key: litter for litter in leftovers}.values()
-    return tuple(litter for litter in distinct if litter.run_id not in live_runs)
+    dead = (litter for litter in distinct if litter.run_id not in live_runs)
+    return tuple(litter for litter in dead if not _is_empty_prefix(litter, storage))
+
+
+def _is_empty_prefix(leftover: Leftover, storage: Storage) -> bool:
+    """Whether nothing is left of a folder that an object store still lists."""
+    if leftover.path is None or bucket_of(leftover.path) is None:
+        return False
+    at = arrow_path(leftover.path, storage)
+    items = at.system.get_file_info(fs.FileSelector(at.path, recursive=True, allow_not_found=True))
+    return all(item.type == fs.FileType.Directory for item in items)
 
 
 def find_landing_leftovers(

@@ -10,6 +10,7 @@ started 270 threads that never ended. So each access has a scheme of its own, su
 the same client of Hadoop.
 """
 
+import datetime
 import hashlib
 import json
 import re
@@ -40,6 +41,8 @@ _DEFAULT_REGION = "us-east-1"
 _CONNECT_SECONDS = 5
 _REQUEST_SECONDS = 30
 _ATTEMPTS = 5
+# Google's client would try for a quarter of an hour.
+_GIVE_UP_AFTER = datetime.timedelta(seconds=60)
 
 
 def bucket_of(uri: str) -> str | None:
@@ -83,17 +86,33 @@ class Bucket:
         path_style, endpoint = self.settings.options.path_style, self.settings.options.endpoint
         return path_style if path_style is not None else endpoint is not None
 
+    @property
+    def is_unencrypted(self) -> bool:
+        return (self.settings.options.endpoint or "").startswith("http://")
+
     def key(self) -> AccessKey | None:
         """The access key, read now since it may be renewed; None where the provider's own chain finds one."""
         reference = self.settings.credential_ref
         if reference is None:
             return None
+        if problem := _REFUSED_REFERENCES.get((self.scheme, reference.partition("://")[0])):
+            hint = "remove credential_ref: the clients find the credential by the provider's own chain"
+            raise DaybookError("IO_071", reference=reference, bucket=self.address, problem=problem, hint=hint)
         if reference.startswith("profile://"):
             return _key_of_profile(reference, self.address)
         parts = read_credential(reference, self.root).strip().split(":")
         if not 2 <= len(parts) <= 3 or not all(parts):
             raise DaybookError("IO_071", reference=reference, bucket=self.address, problem="it is not ID:SECRET")
         return AccessKey(*parts)
+
+
+_NO_KEY_OF_GOOGLE = "clients of Google Cloud Storage take no access key"
+_REFUSED_REFERENCES = {
+    ("gs", "env"): _NO_KEY_OF_GOOGLE,
+    ("gs", "file"): _NO_KEY_OF_GOOGLE,
+    ("gs", "profile"): _NO_KEY_OF_GOOGLE,
+    ("abfss", "profile"): "profiles have keys of Amazon's",
+}
 
 
 def _key_of_profile(reference: str, bucket: str) -> AccessKey:
@@ -262,7 +281,11 @@ def _arrow_client(bucket: Bucket, key: AccessKey | None) -> "fs.FileSystem":
                 **arguments,
             )
         case "gs":
-            arguments = {"endpoint_override": endpoint.netloc, "scheme": endpoint.scheme} if endpoint else {}
+            arguments = {"retry_time_limit": _GIVE_UP_AFTER}
+            if endpoint is not None:
+                arguments |= {"endpoint_override": endpoint.netloc, "scheme": endpoint.scheme}
+                # Emulators: nobody sends a token of Google's without encryption.
+                arguments |= {"anonymous": True} if bucket.is_unencrypted else {}
             return fs.GcsFileSystem(**arguments)
         case _:
             arguments = {"account_key": key.secret} if key is not None else {}
@@ -279,7 +302,7 @@ def _delta_options(bucket: Bucket, key: AccessKey | None) -> dict[str, str]:
             client_options = {"aws_conditional_put": "etag"}
             if options.endpoint is not None:
                 client_options["aws_endpoint"] = options.endpoint.rstrip("/")
-                client_options["aws_allow_http"] = str(options.endpoint.startswith("http://")).lower()
+                client_options["aws_allow_http"] = str(bucket.is_unencrypted).lower()
             if options.region is not None or options.endpoint is not None:
                 client_options["aws_region"] = options.region or _DEFAULT_REGION
             client_options["aws_virtual_hosted_style_request"] = str(not bucket.is_path_style).lower()
@@ -289,11 +312,19 @@ def _delta_options(bucket: Bucket, key: AccessKey | None) -> dict[str, str]:
                 client_options["aws_session_token"] = key.token
             return client_options
         case "gs":
-            return {"google_base_url": options.endpoint} if options.endpoint is not None else {}
+            client_options = {}
+            if options.endpoint is not None:
+                client_options["google_base_url"] = options.endpoint.rstrip("/")
+            if bucket.is_unencrypted:
+                client_options |= {"google_skip_signature": "true", "allow_http": "true"}
+            return client_options
         case _:
             client_options = {"azure_storage_account_name": bucket.account}
             if options.endpoint is not None:
-                client_options["azure_storage_endpoint"] = options.endpoint
+                # Of a server of one's own the account is the first part of every path.
+                client_options["azure_storage_endpoint"] = f"{options.endpoint.rstrip('/')}/{bucket.account}"
+            if bucket.is_unencrypted:
+                client_options["allow_http"] = "true"
             if key is not None:
                 client_options["azure_storage_account_key"] = key.secret
             return client_options

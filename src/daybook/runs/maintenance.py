@@ -207,7 +207,11 @@ def _check_bucket(bucket: str, place: str, storage: Storage) -> str:
         if at.system.get_file_info(at.path).type != fs.FileType.Directory:
             raise DaybookError("IO_001", location=bucket)
     is_asked = check_conditional_puts(place, storage)
-    return "commits are atomic" if is_asked else "install daybook[s3] to check that commits are atomic"
+    if is_asked:
+        return "commits are atomic"
+    # The other providers' stores have always had conditional puts.
+    is_s3 = bucket.startswith("s3://")
+    return "install daybook[s3] to check that commits are atomic" if is_s3 else "reached; it is not asked about commits"
 
 
 def _run_check(subject: str, look: Callable[[], str]) -> DoctorFinding:

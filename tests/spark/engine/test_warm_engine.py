@@ -52,6 +52,16 @@ except Exception as failure:
     lost = session_failure(session, failure)
     print(lost.code if lost else repr(failure))
 """
+_SECRET = """
+from daybook.engine.java.session import stop_session
+options = {"fs.s3a.bucket.b.secret.key": "S3cret", "fs.azure.account.key.a": "S3cret", "header": "true"}
+session = open_warm_session(engines, app_name="test")
+rows = session.read.options(**options).csv(sys.argv[1])
+rows.write.options(**options).parquet(sys.argv[1] + ".out")
+print(rows.count())
+stop_session(session)
+engines.stop(force=True)
+"""
 _EMPTY = """
 import pyarrow as pa
 from daybook.io.column_types import arrow_frame
@@ -166,6 +176,23 @@ def test_commands_use_it_and_nobody_ends_it_meanwhile(cache: Path) -> None:
 def test_a_table_without_rows_is_a_frame_without_rows(cache: Path) -> None:
     """A view of periods that nothing has is one, and so is a dataset of a scenario."""
     assert said(program(_EMPTY, cache)) == "0 struct<amount:decimal(18,2),at:timestamp>"
+
+
+@pytest.mark.slow
+def test_event_logs_show_no_key_of_an_object_store(own_cache: Path, tmp_path: Path) -> None:
+    """Spark Connect writes requests with all their options into them."""
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    conf = (
+        f'"spark.eventLog.enabled": "true", "spark.eventLog.compress": "false", "spark.eventLog.dir": "{tmp_path}/logs"'
+    )
+    body = _PROGRAM.replace('"1g"', f'"1g", {conf}') + _START + _SECRET
+    command = [sys.executable, "-c", body, str(tmp_path / "a.csv")]
+    process = subprocess.Popen(command, env=environment(own_cache), stdout=subprocess.PIPE, text=True)
+    assert said(process).split()[-1] == "1"
+    logs = "".join(file.read_text() for file in (tmp_path / "logs").rglob("events_*"))
+    assert "a.csv" in logs
+    assert "S3cret" not in logs
 
 
 @pytest.mark.usefixtures("raced")

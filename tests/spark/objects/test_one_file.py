@@ -1,8 +1,11 @@
 """One file on an object store is replaced as a whole, once, whatever happens to the answers."""
 
+from pathlib import Path
+
 import pytest
 
 from daybook.errors import DaybookError
+from daybook.io.format import find_staged_leftovers
 from daybook.io.registry import writer_for
 from tests.object_proxy import Action, Fault, ObjectProxy
 from tests.object_store import Bucket
@@ -78,3 +81,12 @@ def test_what_is_staged_is_removed_with_the_run(bucket: Bucket) -> None:
     stage_csv(other, NEW, 2)
     WRITER.discard(target)
     assert {key.split("/")[1].split(".")[1] for key in bucket.keys("out/")} == {"daybook-other"}
+
+
+def test_an_empty_folder_that_the_store_still_lists_is_no_leftover(bucket: Bucket) -> None:
+    target = csv_target(bucket, "now")
+    stage_csv(target, NEW, 2)
+    assert [litter.run_id for litter in find_staged_leftovers([bucket.uri], (), (), Path(), bucket.storage)] == ["now"]
+    for key in bucket.keys("out/"):
+        bucket.client.delete_object(Bucket=bucket.name, Key=key)
+    assert find_staged_leftovers([bucket.uri], (), (), Path(), bucket.storage) == ()

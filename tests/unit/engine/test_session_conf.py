@@ -1,6 +1,10 @@
+import re
+
 import pytest
+from pyspark.sql.connect.proto import Read
 
 from daybook.engine.java.session_conf import (
+    REDACTION_CONF,
     REQUIRED_CONF,
     build_session_conf,
     differing_conf,
@@ -143,3 +147,16 @@ def test_another_language_of_java_is_refused(key: str) -> None:
     with pytest.raises(DaybookError) as caught:
         user_conf(EngineSettings(conf={key: "-Xlog:gc -Duser.language=tr"}))
     assert (caught.value.code, caught.value.parameters["key"]) == ("RUN_902", f"{key}: -Duser.language")
+
+
+@pytest.mark.parametrize(
+    "name", ["fs.s3a.bucket.b.secret.key", "fs.azure.account.key.a", "fs.s3a.session.token", "password"]
+)
+@pytest.mark.parametrize("value", ["S3cret", 'a"S3cret', "a\\", "a\nS3cret"])
+def test_a_request_of_connect_shows_no_secret(name: str, value: str) -> None:
+    request = Read(data_source=Read.DataSource(options={"header": "true", name: value}))
+    shown = re.sub(REDACTION_CONF["spark.sql.redaction.string.regex"], "…", str(request))
+    assert "S3cret" not in shown
+    assert name not in shown
+    assert shown.count("value:") == 1
+    assert 'key: "header"' in shown

@@ -90,6 +90,37 @@ def test_deltalake_commits_by_conditional_puts() -> None:
     assert options["aws_access_key_id"] == "reader"
 
 
+AZURE = "abfss://lake@acme.dfs.core.windows.net"
+
+
+def other_store(bucket: str, credential: str | None = None, **options: object) -> Storage:
+    return Storage(Path(), {bucket: settings(credential, **options)})
+
+
+def test_a_server_of_ones_own_has_the_account_in_its_paths() -> None:
+    options = other_store(AZURE, "env://CLOSE_KEY", endpoint="http://localhost:10000/").delta_options(f"{AZURE}/x")
+    assert options["azure_storage_endpoint"] == "http://localhost:10000/acme"
+    assert options["allow_http"] == "true"
+    assert options["azure_storage_account_key"] == "hush"
+    assert "allow_http" not in other_store(AZURE, "env://CLOSE_KEY").delta_options(f"{AZURE}/x")
+
+
+def test_no_token_of_google_is_sent_to_a_server_without_encryption() -> None:
+    emulator = other_store("gs://close", endpoint="http://localhost:9090").delta_options("gs://close/x")
+    assert emulator["google_skip_signature"] == "true"
+    private = other_store("gs://close", endpoint="https://restricted.example").delta_options("gs://close/x")
+    assert private == {"google_base_url": "https://restricted.example"}
+
+
+@pytest.mark.parametrize(
+    ("bucket", "reference"), [("gs://close", "env://CLOSE_KEY"), ("gs://close", "profile://p"), (AZURE, "profile://p")]
+)
+def test_a_credential_that_a_provider_does_not_take_is_refused_and_not_ignored(bucket: str, reference: str) -> None:
+    with pytest.raises(DaybookError) as refused:
+        other_store(bucket, reference).delta_options(f"{bucket}/x")
+    assert refused.value.code == "IO_071"
+
+
 def test_local_places_need_nothing() -> None:
     reached = storage(settings("env://NOT_SET"))
     assert reached.spark_options("/data/x") == {}

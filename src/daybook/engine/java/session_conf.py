@@ -41,8 +41,19 @@ def temporary_settings(spark: "SparkSession", values: Mapping[str, str]) -> Iter
                     spark.conf.set(key, earlier)
 
 
-# Results depend on these: a session that differs in one of them computes something else.
+# Of options of readers and writers: what Spark hides by itself has one of the first names, keys of Azure have the last.
+_SECRET_NAMES = r"secret|password|token|access[.]?key|account[.]key"
+
+# Keys of object stores are options of one reader or writer. Spark hides them in plans; Spark Connect also writes each
+# request as text into event logs and into the names of jobs, and hides there what this expression finds.
+REDACTION_CONF: Mapping[str, str] = {
+    "spark.sql.redaction.options.regex": rf"(?i)url|{_SECRET_NAMES}",
+    "spark.sql.redaction.string.regex": (rf"""(?is)key: "[^"]*(?:{_SECRET_NAMES})[^"]*"\s*value: "(?:[^"\\]|\\.)*\""""),
+}
+
+# Results depend on these: a session that differs in one of them computes something else. And no secret may be shown.
 REQUIRED_CONF: Mapping[str, str] = {
+    **REDACTION_CONF,
     "spark.sql.ansi.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.caseSensitive": "true",

@@ -230,8 +230,8 @@ IO_CODES: dict[str, Code] = code_family(
     Code(
         "IO_042",
         "The {format} table {location} names a file outside of its folder: {file}",
-        "A log can name any file of the machine, so Daybook reads only files in the table's own folder, and of an "
-        "Iceberg table those in its warehouse.",
+        "A log can name any file of the machine or of another bucket, so Daybook reads only files in the table's own "
+        "folder, and of an Iceberg table those in its warehouse or, on an object store, in the buckets of both.",
         hint="if it is a shallow clone that you trust, set `options: {{shallow_clones: true}}` on its data source or "
         "location",
     ),

@@ -1,9 +1,10 @@
 """Opens the catalog of a data source and the tables in it, by pyiceberg."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 from pyiceberg import exceptions as iceberg_errors
 from pyiceberg.catalog import Catalog
@@ -30,8 +31,9 @@ _CATALOG_NAME = "default"
 _FILE_IO = "pyiceberg.io.pyarrow.PyArrowFileIO"
 # What catalogs give new tables begins so; catalogs that manage a bucket allow no other files than their own in it.
 _DATA_DEFAULT = "table-default.write.data.path"
-# A table may name a class that pyiceberg would import and run.
-_CODE_PROPERTY = "write.py-location-provider.impl"
+_FILE_IO_PROPERTY = "py-io-impl"
+# A table may name classes that pyiceberg would import and run.
+_CODE_PROPERTIES = (_FILE_IO_PROPERTY, "write.py-location-provider.impl")
 
 # What pyiceberg and what lies under it raise; it has no common root.
 STORAGE_ERRORS: tuple[type[Exception], ...] = (
@@ -103,9 +105,9 @@ def load_table(catalog: Catalog, location: Location, storage: Storage = PROVIDER
             table = catalog.load_table(table_identifier(location))
         except (iceberg_errors.NoSuchTableError, iceberg_errors.NoSuchNamespaceError):
             return None
-    if _CODE_PROPERTY in table.properties:
-        raise feature_error(location.label, f"code of its own ({_CODE_PROPERTY})")
-    table.io = _with_storage(table.io, table.location(), storage)
+    if code := next((name for name in _CODE_PROPERTIES if name in table.properties), None):
+        raise feature_error(location.label, f"code of its own ({code})")
+    table.io = _file_io(catalog, table, storage)
     return table
 
 
@@ -125,7 +127,7 @@ def create_table(
     identifier = table_identifier(location)
     transaction = catalog.create_table_transaction(identifier, schema, address, spec, properties=properties)
     table = transaction._table
-    table.io = _with_storage(table.io, table.location(), storage)
+    table.io = _file_io(catalog, table, storage)
     return transaction
 
 
@@ -134,10 +136,24 @@ def has_own_data_folder(catalog: Catalog) -> bool:
     return _DATA_DEFAULT in catalog.properties
 
 
-def _with_storage(io: FileIO, address: str, storage: Storage) -> FileIO:
-    """What is said of a bucket for all clients holds for this one, too; else what the catalog says."""
-    options = storage.iceberg_options(canonical_uri(address))
-    return load_file_io({**io.properties, **options}, address) if options else io
+def _file_io(catalog: Catalog, table: Table, storage: Storage) -> FileIO:
+    """What is said of a bucket for all clients holds for this one, too; else what the catalog says.
+
+    pyiceberg mixes the properties of the table in, whose writers could send requests and keys to a server of theirs.
+    """
+    own = table.metadata.properties
+    lent = {name: value for name, value in table.io.properties.items() if own.get(name) != value}
+    options = storage.iceberg_options(canonical_uri(table.location()))
+    return load_file_io({**catalog.properties, **lent, **options, _FILE_IO_PROPERTY: _FILE_IO}, table.location())
+
+
+def allowed_folders(table: Table, location: Location, workspace: Path) -> tuple[str, ...]:
+    """Where the files of a table may be: its own folder, its warehouse, and where the data source puts new files."""
+    options = location.database.options if isinstance(location.database, IcebergSource) else None
+    places = [table.location(), location.occupied_path(workspace)]
+    if options is not None:
+        places += [options.warehouse, str(options.properties.get(_DATA_DEFAULT, ""))]
+    return tuple(place for place in places if place)
 
 
 def create_namespace(catalog: Catalog, location: Location) -> None:
@@ -162,6 +178,18 @@ def feature_error(label: str, feature: str, hint: str | None = None) -> DaybookE
 
 def _open(source: IcebergSource, properties: dict[str, str]) -> Catalog:
     """Without `pyiceberg.catalog.load_catalog`, which adds what the user's own files and environment say."""
+    catalog = _new_catalog(source, properties)
+    load = catalog._load_file_io
+
+    def load_ours(properties: Mapping[str, str] = MappingProxyType({}), location: str | None = None) -> FileIO:
+        """Neither a table nor the server of a catalog says which class of Python is imported."""
+        return load({**properties, _FILE_IO_PROPERTY: _FILE_IO}, location)
+
+    catalog._load_file_io = load_ours  # type: ignore[method-assign]
+    return catalog
+
+
+def _new_catalog(source: IcebergSource, properties: dict[str, str]) -> Catalog:
     name = properties.pop("name", _CATALOG_NAME)
     match source.options.catalog:
         case "sql":
@@ -184,7 +212,7 @@ def _open(source: IcebergSource, properties: dict[str, str]) -> Catalog:
 
 def _properties(source: IcebergSource, workspace: Path) -> dict[str, str]:
     options = source.options
-    properties = {"py-io-impl": _FILE_IO}
+    properties = {_FILE_IO_PROPERTY: _FILE_IO}
     for name, value in options.properties.items():
         text = str(value).lower() if isinstance(value, bool) else str(value)
         properties[name] = read_credential(text, workspace) if is_secret_reference(text) else text

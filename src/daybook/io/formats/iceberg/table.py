@@ -32,9 +32,9 @@ from daybook.io.bindings import (
     missing_column_errors,
 )
 from daybook.io.data_files import DataFile, TableFiles
-from daybook.io.filesystem import arrow_path, is_uri, join_uri, list_files, local_path
+from daybook.io.filesystem import arrow_path, is_uri, join_uri, list_files
 from daybook.io.format import PinnedLocation, ReadRequest
-from daybook.io.formats.iceberg.catalog import catalog_errors, feature_error, opened_table
+from daybook.io.formats.iceberg.catalog import allowed_folders, catalog_errors, feature_error, opened_table
 from daybook.io.formats.iceberg.columns import arrow_schema, slice_predicate
 from daybook.io.formats.iceberg.history import (
     SnapshotVersion,
@@ -46,7 +46,7 @@ from daybook.io.formats.iceberg.history import (
 from daybook.io.formats.parquet.format import known_periods, scan_parquet, type_errors
 from daybook.io.iceberg_names import ICEBERG_NAMES, daybook_name, stored_name
 from daybook.io.pins import ReadPart, TablePin
-from daybook.io.storage import Storage
+from daybook.io.storage import Storage, bucket_of
 from daybook.io.stored_rows import ParquetPart, StoredRows, parquet_rows
 from daybook.io.target import TableTarget, parse_staged_name
 from daybook.io.writer import Commit, fingerprint
@@ -207,13 +207,18 @@ def _refuse_defaults(opened: _OpenedTable, bindings: Bindings) -> None:
 
 
 def _refuse_foreign_files(tasks: Sequence[FileScanTask], table: Table, location: Location, workspace: Path) -> None:
-    """IO_042 for a file of this machine outside of the table and of the warehouse; metadata can name any file."""
-    folders = [_plain_path(table.location()), location.occupied_path(workspace)]
-    allowed = tuple(os.path.realpath(folder) + "/" for folder in folders if folder is not None and not is_uri(folder))
-    for task in tasks:
-        path = local_path(task.file.file_path)
-        if path is not None and not os.path.realpath(path).startswith(allowed):
-            raise DaybookError("IO_042", format="Iceberg", location=location.label, file=str(path))
+    """IO_042 for a file of this machine outside of the table and of the warehouse; metadata can name any file.
+
+    On object stores for one in another bucket, which the keys of this workspace may open though its writer's do not.
+    """
+    places = [_plain_path(place) for place in allowed_folders(table, location, workspace)]
+    buckets = {bucket_of(place) for place in places if is_uri(place)}
+    folders = tuple(os.path.realpath(place) + "/" for place in places if not is_uri(place) and place.startswith("/"))
+    for file in (file for task in tasks for file in (task.file, *task.delete_files)):
+        path = _plain_path(file.file_path)
+        is_inside = bucket_of(path) in buckets if is_uri(path) else os.path.realpath(path).startswith(folders)
+        if not is_inside:
+            raise DaybookError("IO_042", format="Iceberg", location=location.label, file=path)
 
 
 def _data_file(opened: _OpenedTable, file: IcebergFile) -> DataFile:

@@ -24,6 +24,9 @@ class _Catalog:
         self.name = name
         self.properties = properties
 
+    def _load_file_io(self, properties: dict[str, str], _: str | None = None) -> dict[str, str]:
+        return {**self.properties, **properties}
+
     def close(self) -> None:
         return
 
@@ -69,6 +72,14 @@ def test_properties_are_texts_and_may_refer_to_secrets(tmp_path: Path, monkeypat
     properties = opened(rest, tmp_path, "rest").properties
     assert properties["s3.secret-access-key"] == "hidden"
     assert properties["s3.force-virtual-addressing"] == "false"
+
+
+def test_neither_the_server_of_a_catalog_nor_a_table_says_what_is_imported(tmp_path: Path) -> None:
+    catalog = opened(source(catalog="rest", uri="https://catalog.example"), tmp_path, "rest")
+    catalog.properties["py-io-impl"] = "of.the.Server"
+    loaded = catalog._load_file_io({"py-io-impl": "of.a.Table", "s3.region": "r"})
+    assert loaded["py-io-impl"] == "pyiceberg.io.pyarrow.PyArrowFileIO"
+    assert loaded["s3.region"] == "r"
 
 
 @pytest.mark.parametrize(

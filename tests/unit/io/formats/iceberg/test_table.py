@@ -1,6 +1,7 @@
 """Rows of Iceberg tables that others made and changed, read without Spark."""
 
 import itertools
+import sys
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -20,6 +21,7 @@ from pyiceberg.types import IntegerType as IcebergInteger
 from pyiceberg.types import LongType, NestedField, StringType
 
 from daybook.errors import DaybookError
+from daybook.io.formats.iceberg.catalog import opened_table
 from daybook.io.formats.iceberg.table import find_iceberg
 from daybook.io.landing.area import LandingArea
 from daybook.io.pins import Pin
@@ -162,12 +164,34 @@ def test_so_many_deleted_rows_that_the_table_should_be_compacted_are_refused(lak
         assert code_of(lake) == ("IO_010", "3 deleted rows in files of their own")
 
 
-def test_a_table_that_names_code_is_not_opened(lake: Lake) -> None:
+@pytest.mark.parametrize(
+    ("name", "class_"), [("write.py-location-provider.impl", "SimpleLocationProvider"), ("py-io-impl", "PyArrowFileIO")]
+)
+def test_a_table_that_names_code_is_not_opened(
+    name: str, class_: str, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     create(lake, "a")
-    code = {"write.py-location-provider.impl": "pyiceberg.table.locations.SimpleLocationProvider"}
+    module = tmp_path / f"of_somebody_{class_}.py"
+    module.write_text(
+        "from pyiceberg.io.pyarrow import PyArrowFileIO\nfrom pyiceberg.table.locations import SimpleLocationProvider\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
     with lake.table() as table:
-        table.transaction().set_properties(code).commit_transaction()
-    assert code_of(lake) == ("IO_010", "code of its own (write.py-location-provider.impl)")
+        table.transaction().set_properties({name: f"{module.stem}.{class_}"}).commit_transaction()
+    sys.modules.pop(module.stem, None)
+    module.write_text("raise SystemExit('it was imported')")
+    assert code_of(lake) == ("IO_010", f"code of its own ({name})")
+
+
+def test_a_table_does_not_say_which_server_gets_the_requests(lake: Lake) -> None:
+    create(lake, "a")
+    server = {"s3.endpoint": "http://elsewhere", "s3.proxy-uri": "http://elsewhere"}
+    with lake.table() as table:
+        table.transaction().set_properties(server).commit_transaction()
+    with opened_table(lake.location, lake.root) as table:
+        assert table is not None
+        assert table.properties["s3.endpoint"] == "http://elsewhere"
+        assert not any("elsewhere" in value for value in table.io.properties.values())
 
 
 def test_a_file_outside_of_the_warehouse_is_not_read(lake: Lake) -> None:
@@ -176,6 +200,26 @@ def test_a_file_outside_of_the_warehouse_is_not_read(lake: Lake) -> None:
     pq.write_table(pa.table({"key": ["secret"], "number": pa.array([1], pa.int32())}), outside)
     with lake.table() as table:
         table.add_files([str(outside)])
+    assert code_of(lake)[0] == "IO_042"
+
+
+def test_a_file_in_another_bucket_is_not_read(lake: Lake) -> None:
+    create(lake, "a")
+    file = DataFile.from_args(
+        _table_format_version=2,
+        content=DataFileContent.DATA,
+        file_path="s3://payroll/salaries.parquet",
+        file_format=FileFormat.PARQUET,
+        partition=Record(),
+        record_count=1,
+        file_size_in_bytes=100,
+    )
+    with (
+        lake.table() as table,
+        table.transaction() as transaction,
+        transaction.update_snapshot().fast_append() as update,
+    ):
+        update.append_data_file(file)
     assert code_of(lake)[0] == "IO_042"
 
 
