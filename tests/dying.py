@@ -14,7 +14,7 @@ from sqlalchemy import Engine, event
 
 from daybook.io.filesystem import remove_folder
 from daybook.io.storage import Storage
-from daybook.runs import maintenance
+from daybook.runs import garbage
 from daybook.store import open_store
 from daybook.workspace.lifecycle import activate_projects, apply_changes
 from daybook.workspace.maintenance import apply_retention
@@ -40,7 +40,7 @@ def die_at_removal(number: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         remove_folder(uri, storage)
 
-    patch.object(maintenance, "remove_folder", count).start()
+    patch.object(garbage, "remove_folder", count).start()
 
 
 def migrate(url: str, root: Path, number: int, connection: "Connection[Any, Any]") -> None:

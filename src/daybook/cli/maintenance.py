@@ -18,7 +18,7 @@ from daybook.cli.arguments import (
 from daybook.cli.terminal import confirm, echo, echo_json, echo_marked, echo_note, is_attended, show_notice, show_table
 
 if TYPE_CHECKING:
-    from daybook.runs.maintenance import DoctorFinding
+    from daybook.runs.doctor import DoctorFinding
     from daybook.runs.recovery import Recovery
     from daybook.workspace.maintenance import EngineStatus
     from daybook.workspace.open_workspace import OpenedWorkspace

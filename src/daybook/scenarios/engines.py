@@ -1,4 +1,4 @@
-"""What computes a scenario: Spark, the second engine, or both, which then must agree cell by cell."""
+"""The engines that compute scenarios: Spark, the second engine, or both, which must agree cell by cell."""
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ class ScenarioSource:
     folder: Path = Path()
 
     def resolution(self) -> Resolution:
-        """Of the file, which lies where the scenario says."""
+        """The location of the file."""
         if self.file is None:
             raise ValueError("a source without a file has its rows")
         return Resolution((inline_location(str(self.file.resolve()), None, {}, self.folder),), self.window.periods)
@@ -52,27 +52,30 @@ class ScenarioSource:
 
 @dataclass(frozen=True, slots=True)
 class ScenarioOutputs:
-    """What every output wrote, and how many rows operations concerned, by seq."""
+    """The rows of every output, and the row counts of operations, by seq."""
 
     tables: Mapping[int, pa.Table]
     counts: Mapping[int, int]
 
 
-class ScenarioEngine(Protocol):
-    """Computes one project of a scenario for one period."""
+@dataclass(frozen=True, slots=True)
+class ScenarioTask:
+    """One project to compute for one period; `is_counting` asks for the counts of all operations."""
 
-    def run(
-        self,
-        plan: Plan,
-        sources: Mapping[str, ScenarioSource],
-        as_of: "datetime.date | None",
-        *,
-        is_counting: bool,
-    ) -> ScenarioOutputs: ...
+    plan: Plan
+    sources: Mapping[str, ScenarioSource]
+    as_of: "datetime.date | None"
+    is_counting: bool
+
+
+class ScenarioEngine(Protocol):
+    """Computes a task of a scenario."""
+
+    def run(self, task: ScenarioTask) -> ScenarioOutputs: ...
 
 
 class MemoryStaging:
-    """Keeps intermediate results in memory: a scenario has a few rows, and writing files takes longer than they do."""
+    """Keeps intermediate results in memory, since writing files takes longer than computing a few rows."""
 
     def __init__(self, spark: "SparkSession") -> None:
         self._spark = spark
@@ -87,29 +90,22 @@ class SparkScenarios:
 
     session: "SessionProvider"
 
-    def run(
-        self,
-        plan: Plan,
-        sources: Mapping[str, ScenarioSource],
-        as_of: "datetime.date | None",
-        *,
-        is_counting: bool,
-    ) -> ScenarioOutputs:
+    def run(self, task: ScenarioTask) -> ScenarioOutputs:
         from daybook.engine.pipeline import Pipeline
 
         spark = self.session()
         tables: dict[int, pa.Table] = {}
         counts: dict[int, int] = {}
         with tempfile.TemporaryDirectory(prefix="daybook-scenario-") as scratch:
-            frames = {key: _source_frame(spark, source, scratch) for key, source in sources.items()}
-            with Pipeline(spark, plan, frames, staging=MemoryStaging(spark), as_of=as_of) as pipeline:
+            frames = {key: _source_frame(spark, source, scratch) for key, source in task.sources.items()}
+            with Pipeline(spark, task.plan, frames, staging=MemoryStaging(spark), as_of=task.as_of) as pipeline:
                 for group in pipeline.groups():
                     for output in group.outputs:
                         tables[output.step.seq] = table = _read_output(output)
                         counts[output.step.seq] = table.num_rows
                     group.verify()
-                    if is_counting:
-                        added = _adding_seqs(plan)
+                    if task.is_counting:
+                        added = _adding_seqs(task.plan)
                         for operation in group.counts().operations:
                             counts[operation.seq] = operation.added if operation.seq in added else operation.picked
         return ScenarioOutputs(tables, counts)
@@ -143,19 +139,12 @@ def _adding_seqs(plan: Plan) -> set[int]:
 class QuickScenarios:
     """Computes by the second engine, without Spark."""
 
-    def run(
-        self,
-        plan: Plan,
-        sources: Mapping[str, ScenarioSource],
-        as_of: "datetime.date | None",
-        *,
-        is_counting: bool,
-    ) -> ScenarioOutputs:
+    def run(self, task: ScenarioTask) -> ScenarioOutputs:
         with tempfile.TemporaryDirectory(prefix="daybook-scenario-") as scratch:
-            tables = {table_key(source.load): _stored_table(source, scratch) for source in sources.values()}
-            computation = compute(plan.project, tables, run_facts(plan, as_of))
+            tables = {table_key(source.load): _stored_table(source, scratch) for source in task.sources.values()}
+            computation = compute(task.plan.project, tables, run_facts(task.plan, task.as_of))
         outputs = {output.name.seq: _arrow_table(output.columns, output.rows) for output in computation.outputs}
-        added = _adding_seqs(plan)
+        added = _adding_seqs(task.plan)
         counts = {
             operation.seq: operation.added if operation.seq in added else operation.picked
             for operation in computation.counts
@@ -191,11 +180,11 @@ def _arrow_table(columns: Mapping[str, ColumnType], rows: Sequence[tuple[Any, ..
 
 @dataclass(frozen=True, slots=True)
 class EngineDisagreement:
-    """Where the second engine computes something else than Spark; `differences` are cells of an output."""
+    """A difference between Spark and the second engine; `differences` are cells of an output."""
 
     output: str
     differences: tuple[CellDifference, ...] = ()
-    # What each engine did where they do not both compute rows: a code, or that it ran.
+    # The result of each engine where not both gave comparable rows: codes, counts or columns.
     spark: str = ""
     quick: str = ""
 
@@ -208,25 +197,18 @@ class BothEngines:
     quick: QuickScenarios = field(default_factory=QuickScenarios)
     disagreements: list[EngineDisagreement] = field(default_factory=list)
 
-    def run(
-        self,
-        plan: Plan,
-        sources: Mapping[str, ScenarioSource],
-        as_of: "datetime.date | None",
-        *,
-        is_counting: bool,
-    ) -> ScenarioOutputs:
+    def run(self, task: ScenarioTask) -> ScenarioOutputs:
         quick: ScenarioOutputs | DaybookError
         try:
-            quick = self.quick.run(plan, sources, as_of, is_counting=is_counting)
+            quick = self.quick.run(task)
         except DaybookError as error:
             quick = error
         try:
-            outputs = self.spark.run(plan, sources, as_of, is_counting=is_counting)
+            outputs = self.spark.run(task)
         except DaybookError as error:
-            self._compare_failures(plan, error, quick)
+            self._compare_failures(task.plan, error, quick)
             raise
-        self._compare_outputs(plan, outputs, quick)
+        self._compare_outputs(task.plan, outputs, quick)
         return outputs
 
     def _compare_failures(self, plan: Plan, error: DaybookError, quick: ScenarioOutputs | DaybookError) -> None:

@@ -39,6 +39,7 @@ from daybook.scenarios.engines import (
     QuickScenarios,
     ScenarioEngine,
     ScenarioSource,
+    ScenarioTask,
     SparkScenarios,
 )
 from daybook.scenarios.load_scenario import load_scenario
@@ -311,7 +312,7 @@ class _ScenarioRun:
         period, frame = constants.period, self._scenario.frame
         calendar = calendar_for(plan.project.calendar_id, self._definitions)
         sources = {load.key: self._source(load, period, calendar) for load in plan.loads}
-        computed = engine.run(plan, sources, frame.as_of, is_counting=frame.expect.counts is not None)
+        computed = engine.run(ScenarioTask(plan, sources, frame.as_of, frame.expect.counts is not None))
         tables, counts = computed.tables, computed.counts
         last_by_place = {destination_name(plan_step.arguments): plan_step.seq for plan_step in plan.outputs}
         for step in plan.outputs:

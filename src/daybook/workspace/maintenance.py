@@ -18,17 +18,16 @@ from daybook.model.settings import EngineSettings
 from daybook.resolve.checks import structural_errors
 from daybook.runs.approvals.acts import drop_act, take_over_act
 from daybook.runs.approvals.requests import released_act
-from daybook.runs.environment import SessionProvider, has_tables_by_name
-from daybook.runs.maintenance import (
-    CollectedGarbage,
+from daybook.runs.doctor import (
     DoctorFinding,
-    collect_garbage,
     examine_locations,
     examine_machine,
     examine_runs,
     examine_spark,
     examine_workspace,
 )
+from daybook.runs.environment import SessionProvider, has_tables_by_name
+from daybook.runs.garbage import CollectedGarbage, collect_garbage
 from daybook.runs.recovery import Recovery, named_tables, recover_commits
 from daybook.runs.recovery import take_over as take
 from daybook.runs.slices import SliceDrop, SliceEntry, find_slice, slices_of_table

@@ -11,7 +11,7 @@ import psutil
 import pytest
 from pyspark.sql import SparkSession
 
-from daybook.runs.maintenance import examine_runs
+from daybook.runs.doctor import examine_runs
 from tests.faults.runs.children import Child
 from tests.spark.graph.test_build import MONTHS, build_close_folder, built, by_hand, closing, ran
 from tests.workspaces import Folder

@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import pytest
 
-from daybook.runs.maintenance import find_workspace_leftovers, remove_workspace_leftovers
+from daybook.runs.leftovers import find_workspace_leftovers, remove_workspace_leftovers
 from daybook.runs.result import RunResult
 from tests.faults.runs.conftest import NewWorkspace
 from tests.faults.runs.dying import POINTS, Died, Point, as_if_dead, dying_at
@@ -109,7 +109,7 @@ def test_what_a_dead_run_left_is_removed_by_the_doctor(workspace: NewWorkspace) 
     # The process that died is this one.
     dead = (
         patch("daybook.store.database.runs._is_abandoned", lambda *_: True),
-        patch("daybook.runs.maintenance.is_surely_running", lambda _: False),
+        patch("daybook.runs.live_runs.is_surely_running", lambda _: False),
     )
     with dead[0], dead[1], folder.around(loaded) as around:
         litter = find_workspace_leftovers(loaded, around.store)

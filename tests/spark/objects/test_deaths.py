@@ -9,7 +9,7 @@ import pytest
 from daybook.io.registry import writer_for
 from daybook.io.target import Target
 from daybook.io.writer import StagedOutput
-from daybook.runs.maintenance import find_workspace_leftovers, remove_workspace_leftovers
+from daybook.runs.leftovers import find_workspace_leftovers, remove_workspace_leftovers
 from tests.faults.formats.commit_child import commit
 from tests.faults.runs.dying import POINTS, Died, Point, as_if_dead, dying_at
 from tests.forked import forked
@@ -59,7 +59,7 @@ def test_what_a_dead_run_staged_is_found_and_removed(folder: ObjectFolder) -> No
         folder.run()
     workspace = folder.load()
     with patch("daybook.store.database.runs._is_abandoned", lambda *_: True), folder.around(workspace) as around:
-        with patch("daybook.runs.maintenance.is_surely_running", lambda *_: False):
+        with patch("daybook.runs.live_runs.is_surely_running", lambda *_: False):
             litter = find_workspace_leftovers(workspace, around.store)
         assert {str(item.path).split("/")[3] for item in litter} >= {"lake", "out"}
         remove_workspace_leftovers(workspace, litter)

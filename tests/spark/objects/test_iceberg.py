@@ -11,7 +11,7 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyspark.sql import SparkSession
 
 from daybook.model.settings import RetentionSettings
-from daybook.runs.maintenance import collect_garbage
+from daybook.runs.garbage import collect_garbage
 from tests.object_store import KEY, KEY_VARIABLE, Bucket, ObjectStore
 from tests.spark.objects.folder import ObjectFolder
 from tests.workspaces import assign, to_table

@@ -20,7 +20,7 @@ from daybook.proof.envelope import read_private_key
 from daybook.proof.seal import SealRequest, find_sealable, record_seal, sign_period
 from daybook.proof.verification import Verification
 from daybook.resolve.project_files import CheckedFiles
-from daybook.runs.maintenance import collect_garbage
+from daybook.runs.garbage import collect_garbage
 from daybook.workspace.certificates import (
     PeriodSeal,
     VerifyRequest,

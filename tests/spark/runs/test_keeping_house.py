@@ -11,14 +11,10 @@ from daybook.io.registry import writer_for
 from daybook.model.settings import RetentionSettings
 from daybook.runs.attempt.request import RunRequest
 from daybook.runs.attempt.start import start_run
-from daybook.runs.maintenance import (
-    CollectedGarbage,
-    collect_garbage,
-    examine_runs,
-    fail_abandoned_runs,
-    find_workspace_leftovers,
-    remove_workspace_leftovers,
-)
+from daybook.runs.doctor import examine_runs
+from daybook.runs.garbage import CollectedGarbage, collect_garbage
+from daybook.runs.leftovers import find_workspace_leftovers, remove_workspace_leftovers
+from daybook.runs.live_runs import fail_abandoned_runs
 from daybook.store.process import ProcessIdentity, current_process
 from tests.prepared_runs import prepare_runs
 from tests.workspaces import ORDERS, Folder, to_path, to_table

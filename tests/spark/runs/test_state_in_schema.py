@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from daybook.errors import DaybookError, flatten
 from daybook.io.landing import area, table_area
-from daybook.runs.maintenance import collect_garbage
+from daybook.runs.garbage import collect_garbage
 from daybook.workspace.maintenance import apply_retention, examine
 from daybook.workspace.open_workspace import open_workspace
 from tests.catalogs import DELTA, ICEBERG, MISSING, catalog_jars

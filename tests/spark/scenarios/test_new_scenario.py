@@ -204,7 +204,7 @@ def counted(rows: int) -> tuple[dict[str, Any], ...]:
 
 
 def test_a_check_that_needs_all_rows_of_a_group_gets_them(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("daybook.scenarios.new_scenario.MOST_TRIES", 3)
+    monkeypatch.setattr("daybook.scenarios.trials.MOST_TRIES", 3)
     folder.project(*counted(8))
     assert write(folder, folder.run().run_id).rows == 8
 

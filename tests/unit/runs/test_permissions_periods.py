@@ -9,7 +9,7 @@ import pytest
 from daybook.errors import DaybookError
 from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.resolve.calendars.periods import period_of
-from daybook.runs.maintenance import parse_duration
+from daybook.runs.garbage import parse_duration
 from daybook.runs.permissions import check_period
 from daybook.runs.snapshot import new_run_id
 from daybook.store import open_store

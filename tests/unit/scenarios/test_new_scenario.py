@@ -9,9 +9,10 @@ import pytest
 
 from daybook.plan.steps import LoadStep
 from daybook.runs.listener import RunListener
-from daybook.scenarios.new_scenario import MOST_TRIES, DatasetRows, Row, Trials
+from daybook.scenarios.real_rows import DatasetRows, Row
 from daybook.scenarios.run_scenarios import ScenarioResult
 from daybook.scenarios.time_limit import TimeLimit
+from daybook.scenarios.trials import MOST_TRIES, Trials
 
 
 class CountedTrials(Trials):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.runs.maintenance import DoctorFinding
+from daybook.runs.doctor import DoctorFinding
 from daybook.workspace.maintenance import Examination, apply_retention, examine, restore_store
 from daybook.workspace.open_workspace import open_workspace
 

@@ -21,7 +21,8 @@ from daybook.model.serialization import (
     encode_definition,
     encode_filled,
 )
-from daybook.store.database.tables import DEFINITION, DEFINITION_VERSION, OUTPUT_COMMIT, RUN, to_record
+from daybook.store.database.row_records import to_record
+from daybook.store.database.tables import DEFINITION, DEFINITION_VERSION, OUTPUT_COMMIT, RUN
 from daybook.store.records import Registration, StoredDefinition, VersionEntry
 
 

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, delete, exists, func, insert, or_, select, up
 from daybook.model.definition import RegisteredDataPin, TableVersion
 from daybook.model.serialization import stored_json
 from daybook.store.database.periods import Slices
+from daybook.store.database.row_records import to_record, to_row
 from daybook.store.database.runs import ACTIVE_STATUSES, require_lease, to_run_record
 from daybook.store.database.tables import (
     ACTION,
@@ -25,8 +26,6 @@ from daybook.store.database.tables import (
     RUN_SNAPSHOT,
     SEALED_RUN,
     SLICE,
-    to_record,
-    to_row,
 )
 from daybook.store.records import Action, Lease, OperationResult, OutputCommit, RunRecord, Slice
 

@@ -17,7 +17,8 @@ from sqlalchemy import Connection, Row, insert, select, update
 
 from daybook.errors import DaybookError
 from daybook.errors.error import closest_match
-from daybook.store.database.tables import PERSON, to_record
+from daybook.store.database.row_records import to_record
+from daybook.store.database.tables import PERSON
 from daybook.store.records import Actor, Credential, Person
 
 _TOKEN = re.compile(r"dbp_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")

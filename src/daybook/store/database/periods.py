@@ -8,7 +8,8 @@ from sqlalchemy import ColumnElement, Connection, Table, delete, func, insert, s
 from daybook.errors import DaybookError
 from daybook.model.calendar import Period, PeriodStatus
 from daybook.store.database.connection import insert_if_absent
-from daybook.store.database.tables import DROPPED_SLICE, PERIOD_CHANGE, PERIOD_STATUS, SLICE, to_record, to_row
+from daybook.store.database.row_records import to_record, to_row
+from daybook.store.database.tables import DROPPED_SLICE, PERIOD_CHANGE, PERIOD_STATUS, SLICE
 from daybook.store.records import DroppedSlice, Slice, SliceTable, StatusChange
 
 

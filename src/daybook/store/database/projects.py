@@ -15,7 +15,8 @@ from daybook.errors.error import closest_match
 from daybook.model.project import Project
 from daybook.model.serialization import decode_definition
 from daybook.store.database.definition_rows import DefinitionRows
-from daybook.store.database.tables import COLUMN_USE, DEFINITION, PROJECT_INPUT, PROJECT_STATE, to_record, to_row
+from daybook.store.database.row_records import to_record, to_row
+from daybook.store.database.tables import COLUMN_USE, DEFINITION, PROJECT_INPUT, PROJECT_STATE
 from daybook.store.records import ProjectState, ProjectStatus
 
 _INPUTS = select(PROJECT_INPUT).order_by(PROJECT_INPUT.c.dataset_id, PROJECT_INPUT.c.version)

@@ -8,7 +8,8 @@ from sqlalchemy import Connection, Row, func, insert, select, text, update
 
 from daybook.errors import DaybookError
 from daybook.model.policy import ApprovalPolicy
-from daybook.store.database.tables import DECISION, POLICY, REQUEST, to_record, to_row
+from daybook.store.database.row_records import to_record, to_row
+from daybook.store.database.tables import DECISION, POLICY, REQUEST
 from daybook.store.process import ProcessIdentity, is_surely_dead
 from daybook.store.records import AdoptedPolicy, Decision, Request, RequestStatus
 

@@ -10,7 +10,9 @@ from sqlalchemy import Connection, Row, func, insert, literal, select, text, tup
 from daybook.errors import DaybookError
 from daybook.errors.error import did_you_mean
 from daybook.store.database.connection import insert_into
-from daybook.store.database.tables import FENCE, OUTPUT_COMMIT, RUN, RUN_SNAPSHOT, UtcTimestamp, to_record
+from daybook.store.database.row_records import to_record
+from daybook.store.database.tables import FENCE, OUTPUT_COMMIT, RUN, RUN_SNAPSHOT
+from daybook.store.database.value_types import UtcTimestamp
 from daybook.store.process import ProcessIdentity, is_surely_dead
 from daybook.store.records import FinalStatus, Heartbeat, Lease, RunFilter, RunPage, RunRecord
 

@@ -4,7 +4,8 @@ from sqlalchemy import ColumnElement, Connection, func, insert, select
 
 from daybook.model.calendar import Period
 from daybook.model.definition import TableVersion
-from daybook.store.database.tables import OUTPUT_COMMIT, SEAL, SEALED_RUN, to_record, to_row
+from daybook.store.database.row_records import to_record, to_row
+from daybook.store.database.tables import OUTPUT_COMMIT, SEAL, SEALED_RUN
 from daybook.store.records import Seal
 
 

@@ -1,122 +1,27 @@
-"""The tables of the store, the same on SQLite and PostgreSQL, and their rows as records.
+"""The tables of the store, the same on SQLite and PostgreSQL.
 
-A column whose record calls it otherwise has that name as its `key`, so that a row becomes a record and a record a row
-by the names of the fields alone.
+A column whose record calls it otherwise has that name as its `key`, so that rows and records are converted by the
+names of the fields alone.
 """
-
-import datetime
-import json
-from collections.abc import Mapping
-from dataclasses import fields
-from functools import cache
-from typing import Any, TypeVar
 
 from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
     Date,
-    DateTime,
     ForeignKeyConstraint,
     Index,
     Integer,
     MetaData,
     PrimaryKeyConstraint,
-    Row,
     String,
     Table,
     Text,
     text,
 )
-from sqlalchemy.engine import Dialect
-from sqlalchemy.types import TypeDecorator, TypeEngine
 
-from daybook.model.definition import TableVersion
-from daybook.model.serialization import stored_json
+from daybook.store.database.value_types import JsonText, TableVersionText, UtcTimestamp
 from daybook.store.database.workspace_root import IdentityText, LocatedDocument, LocatedJson, LocationText
-
-
-class UtcTimestamp(TypeDecorator[datetime.datetime]):
-    """An aware UTC time: `timestamptz` on PostgreSQL, sortable text on SQLite."""
-
-    impl = DateTime
-    cache_ok = True
-
-    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[datetime.datetime] | TypeEngine[str]:
-        if dialect.name == "sqlite":
-            return dialect.type_descriptor(String(32))
-        return dialect.type_descriptor(DateTime(timezone=True))
-
-    def process_bind_param(self, value: datetime.datetime | None, dialect: Dialect) -> object:
-        if value is None:
-            return None
-        if value.tzinfo is None:
-            raise ValueError("times in the store carry a time zone")
-        utc = value.astimezone(datetime.UTC)
-        return utc.isoformat(timespec="microseconds") if dialect.name == "sqlite" else utc
-
-    def process_result_value(self, value: object, dialect: Dialect) -> datetime.datetime | None:
-        match value:
-            case None:
-                return None
-            case datetime.datetime():
-                return value.astimezone(datetime.UTC)
-            case str():
-                return datetime.datetime.fromisoformat(value)
-            case _:
-                raise TypeError(f"not a time: {value!r}")
-
-
-class JsonText(TypeDecorator[Any]):
-    """A value as JSON text; None is NULL."""
-
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
-        return None if value is None else json.dumps(value, ensure_ascii=False, sort_keys=True)
-
-    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
-        return None if value is None else stored_json(value)
-
-
-class TableVersionText(TypeDecorator[TableVersion]):
-    """A version of a table as `format:token`."""
-
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: TableVersion | None, dialect: Dialect) -> str | None:
-        return None if value is None else f"{value.format}:{value.token}"
-
-    def process_result_value(self, value: str | None, dialect: Dialect) -> TableVersion | None:
-        if value is None:
-            return None
-        format_, _, token = value.partition(":")
-        return TableVersion(format_, token)
-
-
-RecordT = TypeVar("RecordT")
-
-
-def to_record(kind: type[RecordT], table: Table, row: Row[Any], **computed: Any) -> RecordT:
-    """A row as a record; `computed` are the fields that no column has."""
-    values = row._mapping
-    columns = _columns_of(kind, table)  # type: ignore[arg-type]
-    return kind(**{name: values[column] for name, column in columns.items() if name not in computed}, **computed)
-
-
-@cache
-def _columns_of(kind: type, table: Table) -> dict[str, Column[Any]]:
-    """The column of every field that has one."""
-    return {field.name: table.c[field.name] for field in fields(kind) if field.name in table.c}
-
-
-def to_row(table: Table, record: Any, **more: Any) -> dict[str, Any]:
-    """The fields of a record that are columns, and `more` columns."""
-    values = {field.name: getattr(record, field.name) for field in fields(record) if field.name in table.c}
-    return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()} | more
-
 
 # The migration that gives these tables.
 SCHEMA = "0011"
@@ -128,7 +33,6 @@ METADATA = MetaData(
         "fk": "fk_%(table_name)s_%(referred_table_name)s",
     }
 )
-
 # One row per definition: what is current. `body` is the latest text with its present names and descriptions,
 # which may change without a version.
 DEFINITION = Table(
@@ -149,7 +53,6 @@ DEFINITION = Table(
     Column("updated_at", UtcTimestamp, nullable=False),
     PrimaryKeyConstraint("kind", "id"),
 )
-
 DEFINITION_VERSION = Table(
     "definition_version",
     METADATA,
@@ -169,7 +72,6 @@ DEFINITION_VERSION = Table(
     ForeignKeyConstraint(["kind", "id"], ["definition.kind", "definition.id"]),
     Index("uq_definition_version_registration", "run_id", "operation_seq", unique=True),
 )
-
 # Kept apart from the version, which never changes: gc says so when the data of a registered version is gone.
 EXPIRED_DATA = Table(
     "expired_data",
@@ -179,7 +81,6 @@ EXPIRED_DATA = Table(
     Column("expired_at", UtcTimestamp, nullable=False),
     PrimaryKeyConstraint("dataset_id", "version"),
 )
-
 PROJECT_STATE = Table(
     "project_state",
     METADATA,
@@ -192,7 +93,6 @@ PROJECT_STATE = Table(
     PrimaryKeyConstraint("project_id"),
     Index("ix_project_state_status", "status"),
 )
-
 # What an activation was validated against: one row per dataset that a version of a project reads.
 PROJECT_INPUT = Table(
     "project_input",
@@ -206,7 +106,6 @@ PROJECT_INPUT = Table(
     PrimaryKeyConstraint("project_id", "project_version", "dataset_id", "version", "is_pinned"),
     Index("ix_project_input_dataset_id", "dataset_id"),
 )
-
 COLUMN_USE = Table(
     "column_use",
     METADATA,
@@ -220,7 +119,6 @@ COLUMN_USE = Table(
     PrimaryKeyConstraint("project_id", "project_version", "operation_seq", "dataset_id", "column", "is_pinned"),
     Index("ix_column_use_dataset_id", "dataset_id"),
 )
-
 RUN = Table(
     "run",
     METADATA,
@@ -263,7 +161,6 @@ RUN = Table(
         sqlite_where=text("status IN ('queued', 'running')"),
     ),
 )
-
 # Separate from the run, so that listing runs does not read their texts.
 RUN_SNAPSHOT = Table(
     "run_snapshot",
@@ -273,7 +170,6 @@ RUN_SNAPSHOT = Table(
     PrimaryKeyConstraint("run_id"),
     ForeignKeyConstraint(["run_id"], ["run.id"], ondelete="CASCADE"),
 )
-
 RUN_OPERATION = Table(
     "run_operation",
     METADATA,
@@ -290,7 +186,6 @@ RUN_OPERATION = Table(
     PrimaryKeyConstraint("run_id", "seq"),
     ForeignKeyConstraint(["run_id"], ["run.id"], ondelete="CASCADE"),
 )
-
 OUTPUT_COMMIT = Table(
     "output_commit",
     METADATA,
@@ -308,7 +203,6 @@ OUTPUT_COMMIT = Table(
     PrimaryKeyConstraint("run_id", "operation_seq"),
     ForeignKeyConstraint(["run_id"], ["run.id"], ondelete="CASCADE"),
 )
-
 # The last fencing token given out per project and period; its row is also what starters queue on.
 FENCE = Table(
     "fence",
@@ -318,7 +212,6 @@ FENCE = Table(
     Column("token", BigInteger, nullable=False),
     PrimaryKeyConstraint("project_id", "period"),
 )
-
 SLICE = Table(
     "slice",
     METADATA,
@@ -332,7 +225,6 @@ SLICE = Table(
     PrimaryKeyConstraint("destination", "period"),
     Index("ix_slice_run_id", "run_id"),
 )
-
 PERIOD_STATUS = Table(
     "period_status",
     METADATA,
@@ -346,7 +238,6 @@ PERIOD_STATUS = Table(
     Column("changed_by", Text),
     PrimaryKeyConstraint("calendar_id", "identifier"),
 )
-
 # Rows here are permanent: the database refuses to change or delete them.
 PERIOD_CHANGE = Table(
     "period_change",
@@ -360,7 +251,6 @@ PERIOD_CHANGE = Table(
     Column("reason", Text),
     PrimaryKeyConstraint("calendar_id", "identifier", "number"),
 )
-
 ACTION = Table(
     "action",
     METADATA,
@@ -373,7 +263,6 @@ ACTION = Table(
     PrimaryKeyConstraint("id"),
     Index("ix_action_done_at_id", "done_at", "id"),
 )
-
 DROPPED_SLICE = Table(
     "dropped_slice",
     METADATA,
@@ -388,10 +277,8 @@ DROPPED_SLICE = Table(
     Column("reason", Text),
     PrimaryKeyConstraint("destination", "period", "number"),
 )
-
 # Where the workspace of an embedded store was when this was last recorded; no row where locations stay absolute.
 WORKSPACE_ROOT = Table("workspace_root", METADATA, Column("root", Text, nullable=False))
-
 # By which commits beside tables name the workspace; `root` is the folder of a copy, `kind` own, taken or copied.
 WORKSPACE_IDENTITY = Table(
     "workspace_identity",
@@ -402,7 +289,6 @@ WORKSPACE_IDENTITY = Table(
     Column("root", Text),
     PrimaryKeyConstraint("number"),
 )
-
 # The manifests of inputs that are landed in tables of a catalog.
 LANDED_INPUT = Table(
     "landed_input",
@@ -411,7 +297,6 @@ LANDED_INPUT = Table(
     Column("manifest", Text, nullable=False),
     PrimaryKeyConstraint("folder"),
 )
-
 # One line for each act, as canonical JSON that holds the digest of the line before it.
 LOG_LINE = Table(
     "log_line",
@@ -420,7 +305,6 @@ LOG_LINE = Table(
     Column("line", Text, nullable=False),
     PrimaryKeyConstraint("number"),
 )
-
 # One row: the number and the digest of the last line. Writers of the log lock it.
 LOG_HEAD = Table(
     "log_head",
@@ -428,7 +312,6 @@ LOG_HEAD = Table(
     Column("number", BigInteger, nullable=False),
     Column("digest", String(64), nullable=False),
 )
-
 # Rows here are permanent: a certificate is known by the SHA-256 of its payload.
 SEAL = Table(
     "seal",
@@ -447,7 +330,6 @@ SEAL = Table(
     PrimaryKeyConstraint("payload"),
     Index("uq_seal_period", "calendar_id", "identifier", "number", unique=True),
 )
-
 # The runs of a sealed period are kept, with what they read and wrote.
 SEALED_RUN = Table(
     "sealed_run",
@@ -458,7 +340,6 @@ SEALED_RUN = Table(
     ForeignKeyConstraint(["payload"], ["seal.payload"]),
     ForeignKeyConstraint(["run_id"], ["run.id"]),
 )
-
 PERSON = Table(
     "person",
     METADATA,
@@ -475,7 +356,6 @@ PERSON = Table(
     Index("uq_person_token_id", "token_id", unique=True),
     Index("uq_person_account", "account", unique=True),
 )
-
 # The last one is in force.
 POLICY = Table(
     "policy",
@@ -487,7 +367,6 @@ POLICY = Table(
     Column("adopted_by", Text, nullable=False),
     PrimaryKeyConstraint("number"),
 )
-
 # `digest` binds what is to happen to what it was asked for on; a released one is claimed by the process that does it.
 REQUEST = Table(
     "request",
@@ -513,7 +392,6 @@ REQUEST = Table(
     PrimaryKeyConstraint("number"),
     Index("ix_request_status", "status"),
 )
-
 DECISION = Table(
     "decision",
     METADATA,

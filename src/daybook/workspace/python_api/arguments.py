@@ -48,138 +48,71 @@ def _is_key(value: Any) -> bool:
     return value is None or isinstance(value, str | numbers.Number | datetime.date)
 
 
-_TEXT: _Check = (_is_text, "a text")
-_FLAG: _Check = (lambda value: isinstance(value, bool), "True or False")
-_PATH: _Check = (lambda value: isinstance(value, str | Path), "a path")
-_POSITIVE: _Check = (lambda value: _is_whole(value) and value >= 1, "a whole number from 1")
+_TEXTS: _Check = (lambda value: _is_list(value) and all(map(_is_text, value)), "a list of texts")
 
-_COLUMNS: _Check = (lambda value: _is_list(value) and all(map(_is_text, value)), "a list of columns")
-
-# What each parameter of the methods takes; a name means the same everywhere unless a method is named with it.
-ARGUMENT_CHECKS: Mapping[str, _Check] = {
-    "path": _PATH,
-    "folder": _PATH,
-    "spark": (lambda value: hasattr(value, "createDataFrame"), "a Spark session"),
-    "project": _TEXT,
-    "digest": _TEXT,
-    "within": _TEXT,
-    "project_id": _TEXT,
-    "period": _TEXT,
-    "periods": _TEXT,
-    "run_id": _TEXT,
-    "run": _TEXT,
-    "against": _TEXT,
-    "identifier": _TEXT,
-    "expression": _TEXT,
-    "columns": _TEXT,
-    "written": (lambda value: all(map(_is_text, value)), "names of columns"),
-    "downstream": _TEXT,
-    "parameter_types": _TEXT,
+# By the annotation of a parameter, without `None`.
+_CHECKS_BY_TYPE: Mapping[str, _Check] = {
+    "str": (_is_text, "a text"),
+    "bool": (lambda value: isinstance(value, bool), "True or False"),
+    "int": (lambda value: _is_whole(value) and value >= 1, "a whole number from 1"),
+    "str | pathlib.Path": (lambda value: isinstance(value, str | Path), "a path"),
+    "str | datetime.date": (
+        lambda value: _is_text(value) or _is_date(value),
+        "a date, or its text such as 2026-01-15",
+    ),
+    "str | int": (lambda value: _is_text(value) or _is_whole(value), "the id or the seq of an operation"),
+    "collections.abc.Sequence[str]": _TEXTS,
+    "Sequence[str]": _TEXTS,
+    "SparkSession": (lambda value: hasattr(value, "createDataFrame"), "a Spark session"),
+}
+# By name, for parameters that take less than their annotation, or that Python collects.
+_CHECKS_BY_NAME: Mapping[str, _Check] = {
+    "accept_stale": (_TEXTS[0], "a list of nodes"),
+    "account": (lambda value: _is_whole(value) and value >= 0, "the number of an account of this machine"),
+    "files": (lambda value: all(isinstance(path, str | Path) for path in value), "paths"),
+    "keys": (lambda value: all(map(_is_key, value.values())), "columns with texts, numbers, dates or None"),
+    "kind": (lambda value: value in DEFINITION_KINDS, f"one of {', '.join(DEFINITION_KINDS)}"),
+    "limit": (lambda value: _is_whole(value) and 1 <= value <= _MOST_ROWS, f"a whole number from 1 to {_MOST_ROWS}"),
     "names": (
         lambda value: isinstance(value, Mapping) and all(map(_is_text, (*value, *value.values()))),
         "expressions by name",
     ),
-    "code": _TEXT,
-    "reason": _TEXT,
-    "workspace": _TEXT,
-    "table": _TEXT,
-    "destination": _TEXT,
-    "kind": (lambda value: value in DEFINITION_KINDS, f"one of {', '.join(DEFINITION_KINDS)}"),
-    "operation": (lambda value: _is_text(value) or _is_whole(value), "the id or the seq of an operation"),
-    "keys": (lambda value: all(map(_is_key, value.values())), "columns with texts, numbers, dates or None"),
+    "offset": (lambda value: _is_whole(value) and value >= 0, "a whole number from 0"),
+    "order": (_TEXTS[0], "a list of causes"),
     "parameters": (
         lambda value: isinstance(value, Mapping) and all(map(_is_text, value)),
         "values by the names of parameters",
     ),
-    "as_of": (lambda value: _is_text(value) or _is_date(value), "a date, or its text such as 2026-01-15"),
-    "certificate": _PATH,
-    "out": _PATH,
-    "files": (lambda value: all(isinstance(path, str | Path) for path in value), "paths"),
-    "seal.key": _TEXT,
-    "verify.key": _PATH,
-    "accept_stale": (lambda value: _is_list(value) and all(map(_is_text, value)), "a list of nodes"),
-    "timestamp": _TEXT,
-    "roles": (lambda value: _is_list(value) and all(map(_is_text, value)), "a list of roles"),
-    "account": (lambda value: _is_whole(value) and value >= 0, "the number of an account of this machine"),
-    "number": _POSITIVE,
-    "before": _POSITIVE,
-    "head": _TEXT,
-    "group_by": _COLUMNS,
-    "key": _COLUMNS,
-    "by": _COLUMNS,
-    "order": (lambda value: _is_list(value) and all(map(_is_text, value)), "a list of causes"),
-    "measure": _TEXT,
-    "a": _TEXT,
-    "b": _TEXT,
-    "output": _TEXT,
+    "paths": (lambda value: all(isinstance(path, str | Path) for path in value), "paths"),
+    "projects": (lambda value: not isinstance(value, str) and all(map(_is_text, value)), "ids of projects"),
+    "roles": (_TEXTS[0], "a list of roles"),
     "rows": (lambda value: _is_whole(value) and value >= 0, "the seq of an operation, or 0"),
     "tolerance": (
         lambda value: isinstance(value, str | int | float | Decimal) and not isinstance(value, bool),
         "a number from 0",
     ),
-    "sort": _COLUMNS,
-    "measures": _COLUMNS,
     "where": (
         lambda value: _is_list(value) and all(map(_is_condition, value)),
         'a list of comparisons such as ("amount", ">=", 100)',
     ),
-    "offset": (lambda value: _is_whole(value) and value >= 0, "a whole number from 0"),
-    "projects": (lambda value: not isinstance(value, str) and all(map(_is_text, value)), "ids of projects"),
-    "jobs": _POSITIVE,
-    "paths": (lambda value: all(isinstance(path, str | Path) for path in value), "paths"),
-    "limit": (lambda value: _is_whole(value) and 1 <= value <= _MOST_ROWS, f"a whole number from 1 to {_MOST_ROWS}"),
-    "version": _POSITIVE,
-    "version_a": _POSITIVE,
-    "version_b": _POSITIVE,
-    "dataset_version": _POSITIVE,
+    "written": (lambda value: all(map(_is_text, value)), "names of columns"),
     "year": (lambda value: _is_whole(value) and 1 <= value <= 9999, "a year"),
-    "status": _TEXT,
-    "after": _TEXT,
-    "calendar": _TEXT,
-    "level": _TEXT,
-    "keyword": _TEXT,
-    "name": _TEXT,
-    **dict.fromkeys(
-        (
-            "draft",
-            "quick",
-            "both",
-            "allow_empty",
-            "require_fresh",
-            "sandbox_inputs",
-            "prune",
-            "keep_rows",
-            "fix",
-            "with_spark",
-            "dry_run",
-            "only",
-            "full",
-            "keep_going",
-            "ask",
-            "look",
-            "totals",
-            "to_start",
-            "differences",
-            "through",
-            "all_requests",
-            "data",
-            "recompute",
-        ),
-        _FLAG,
-    ),
 }
 
 
-def _check_of(method: str, parameter: str) -> _Check:
-    """Refused at the import where a parameter has no check."""
-    own = ARGUMENT_CHECKS.get(f"{method}.{parameter}")
-    return own if own is not None else ARGUMENT_CHECKS[parameter]
+def check_of(parameter: inspect.Parameter) -> _Check:
+    """Refused at the import where neither the name nor the annotation of a parameter has a check."""
+    if parameter.name in _CHECKS_BY_NAME:
+        return _CHECKS_BY_NAME[parameter.name]
+    annotation = parameter.annotation
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    return _CHECKS_BY_TYPE[text.removesuffix(" | None")]
 
 
 def checked(method: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
     """Refuse wrong arguments, and what the system refuses, by an error with a code."""
     signature = inspect.signature(method)
-    checks = {name: _check_of(method.__name__, name) for name in signature.parameters if name != "self"}
+    checks = {name: check_of(parameter) for name, parameter in signature.parameters.items() if name != "self"}
 
     @functools.wraps(method)
     def checked_method(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from daybook.proof.verification import Verification
     from daybook.runs.attempt.request import RunRequest
     from daybook.runs.explain.levels import NumberExplanation
+    from daybook.runs.garbage import CollectedGarbage
     from daybook.runs.lifecycle.activation import Activation
-    from daybook.runs.maintenance import CollectedGarbage
     from daybook.runs.recomputation import Recomputation
     from daybook.runs.recovery import Recovery
     from daybook.runs.replay import ReplayResult

@@ -10,11 +10,12 @@ from daybook.io.format import find_landing_leftovers
 from daybook.io.storage import Storage
 from daybook.model.settings import RetentionSettings
 from daybook.resolve.project_files import CheckedFiles
-from daybook.runs import maintenance
+from daybook.runs import garbage, leftovers
 from daybook.runs.attempt.prepare import prepare_runs
 from daybook.runs.attempt.request import RunRequest, check_request
 from daybook.runs.attempt.start import start_run
-from daybook.runs.maintenance import collect_garbage, find_workspace_leftovers
+from daybook.runs.garbage import collect_garbage
+from daybook.runs.leftovers import find_workspace_leftovers
 from tests.workspaces import Folder, no_session, to_table
 
 
@@ -38,7 +39,7 @@ def test_no_run_begins_while_a_landing_is_removed(folder: Folder, monkeypatch: p
         other.close()
         removed.append(uri)
 
-    monkeypatch.setattr(maintenance, "remove_folder", remove)
+    monkeypatch.setattr(garbage, "remove_folder", remove)
     with folder.around() as around:
         collected = collect_garbage(around, RetentionSettings())
     assert collected.landings == tuple(removed) == (str(landing),)
@@ -60,6 +61,6 @@ def test_what_a_run_stages_that_began_during_the_search_is_no_leftover(
             begun.append(lease.run_id)
             return search(*arguments)
 
-        monkeypatch.setattr(maintenance, "find_landing_leftovers", search_while_a_run_begins)
+        monkeypatch.setattr(leftovers, "find_landing_leftovers", search_while_a_run_begins)
         assert find_workspace_leftovers(workspace, around.store) == ()
     assert len(begun) == 1

@@ -7,7 +7,8 @@ import pytest
 
 from daybook.runs.attempt.request import RunRequest
 from daybook.runs.attempt.start import start_run
-from daybook.runs.maintenance import collect_garbage, live_runs
+from daybook.runs.garbage import collect_garbage
+from daybook.runs.live_runs import live_runs
 from daybook.store import open_store
 from daybook.store.database.connection import find_damage
 from tests.dying import collect_garbage as collect_in_process
