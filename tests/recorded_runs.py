@@ -8,6 +8,7 @@ from daybook.engine.counters import GroupCounts
 from daybook.io.filesystem import content_digest, list_files
 from daybook.io.pins import LandedPin, Pin, PinnedFile
 from daybook.io.writer import Commit, StagedOutput
+from daybook.resolve.location import is_one_file
 from daybook.runs.attempt.lease import LeaseKeeper
 from daybook.runs.attempt.prepare import PreparedRun
 from daybook.runs.attempt.recorder import RunRecorder
@@ -24,11 +25,24 @@ def record_run(environment: RunEnvironment, prepared: PreparedRun, work: Callabl
         transaction.runs.mark_running(lease, now=transaction.now())
     work()
     recorder.record_sources({source.key: tuple(_pins_of(source)) for source in prepared.snapshot.sources})
+    leave_places(prepared)
     for planned in prepared.outputs:
         recorder.record(planned, Commit(1), StagedOutput("", 1), GroupCounts(None, ()))
     with environment.store.write() as transaction:
         transaction.runs.finish(lease, "completed", now=transaction.now(), error=None)
     return SimpleNamespace(run_id=lease.run_id)
+
+
+def leave_places(prepared: PreparedRun) -> None:
+    """Something at the place of every output on this machine: a run whose output is gone is out of date."""
+    for planned in prepared.outputs:
+        location = planned.target.location
+        if location.local_path is not None and not location.local_path.exists():
+            is_file = is_one_file(location.format, location.uri)
+            folder = location.local_path.parent if is_file else location.local_path
+            folder.mkdir(parents=True, exist_ok=True)
+            if is_file:
+                location.local_path.touch()
 
 
 def _pins_of(source: SourceSnapshot) -> Iterator[Pin]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from daybook.definitions.loading.workspace import WorkspaceLocation
 from daybook.errors import DaybookError
@@ -17,6 +18,10 @@ from daybook.model.definition import DatasetVersion
 from daybook.model.formats import FORMATS
 from daybook.model.settings import SchemaLocation
 from daybook.resolve.location import Location, Resolution
+
+if TYPE_CHECKING:
+    # Imported lazily: `status` opens tables only where they changed.
+    from daybook.io.data_files import DataFile
 
 _NAMED_FILES = 3
 
@@ -35,6 +40,11 @@ class Reading:
     @property
     def dataset_id(self) -> str:
         return self.version.dataset.id
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all slices of a table are read, for want of a time filter."""
+        return self.version.viewed.reads_every_slice
 
     def reason(self, text: str, cause: str | None = None) -> Reason:
         return Reason(f"{self.label}: {text}", cause or f"{self.dataset_id}: {text}")
@@ -148,7 +158,7 @@ class DataChanges:
         from daybook.io.format import PinnedLocation, ReadRequest
 
         slices = needed_slices(reading.version, reading.resolution.periods)
-        files: list[frozenset[str]] = []
+        contents: list[dict[str, DataFile]] = []
         for pinned in (pin, None):
             at = PinnedLocation(location, pinned)
             try:
@@ -156,9 +166,12 @@ class DataChanges:
                 table = table_format.table_files(at, request)
             except DaybookError:
                 return True
-            periods = ((file.path, file.period("_period")) for file in table.files)
-            files.append(frozenset(path for path, period in periods if not slices or (period or "") in {"", *slices}))
-        return files[0] != files[1]
+            periods = ((file, file.period("_period")) for file in table.files)
+            contents.append(
+                {file.path: file for file, period in periods if not slices or (period or "") in {"", *slices}}
+            )
+        before, now = contents
+        return before.keys() != now.keys() or any(not file.holds_same_rows(now[path]) for path, file in before.items())
 
     def _listing_changes(
         self, reading: Reading, location: Location, pinned: Mapping[str, tuple[FileStat, str | None]]

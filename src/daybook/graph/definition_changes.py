@@ -1,4 +1,4 @@
-"""What is different in a project or a dataset since a run: compared by content with the snapshot of the run."""
+"""What is different in a project and in what it reads since a run: compared by content with the snapshot of the run."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -6,6 +6,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from daybook.definitions.value import Definitions
+from daybook.model.calendar import Period
 from daybook.model.dataset import Dataset, ViewOf
 from daybook.model.definition import DatasetVersion, DefinitionKind
 from daybook.model.parameter import given_values, read_value
@@ -75,10 +77,45 @@ def _operations(seqs: list[int], what: str) -> str:
     return f"operation{plural} {', '.join(map(str, seqs))} {verb} {what}"
 
 
+def period_change(period: Period, snapshot: Mapping[str, Any]) -> str | None:
+    """Whether the calendar gives the period other days than it had for the run."""
+    days = [(period.start_date.isoformat(), period.end_date.isoformat())]
+    days.append((snapshot["period"]["start_date"], snapshot["period"]["end_date"]))
+    if days[0] == days[1]:
+        return None
+    now, before = (f"{start} to {end}" for start, end in days)
+    return f"the calendar has {period.identifier} from {now}, the run had it from {before}"
+
+
+# The options of a data source that decide about rows: what is read, or how it is written. The folder of one is part of
+# its locations, which are compared by themselves.
+_DECISIVE_OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "postgresql": ("host", "port", "database", "schema"),
+    "sqlite": ("path",),
+    "jdbc": ("url",),
+    "iceberg": ("catalog", "uri", "warehouse", "namespace"),
+    "spark_catalog": ("catalog", "schema"),
+}
+_FOLDER_OPTIONS = ("options",)
+
+
+def changed_datasources(definitions: Definitions, snapshot: Mapping[str, Any]) -> Iterator[str]:
+    """The data sources of a run, of what it read and wrote, that are other places or other formats now."""
+    for before in snapshot.get("datasources") or ():
+        now = definitions.datasource(before["id"])
+        if now is None or now.type != before["type"]:
+            yield before["id"]
+            continue
+        options = now.options.model_dump(mode="json", by_alias=True)
+        names = _DECISIVE_OPTIONS.get(now.type, _FOLDER_OPTIONS)
+        if any(name in before["options"] and before["options"][name] != options[name] for name in names):
+            yield before["id"]
+
+
 def dataset_change(
     version: DatasetVersion, source: Mapping[str, Any], snapshot: Mapping[str, Any], registered: Collection[str]
 ) -> str | None:
-    """Whether a dataset was declared otherwise; a registered one counts by its columns alone."""
+    """Whether a dataset says otherwise how its rows are read; the version of a registered one does not count."""
     dataset_id = version.dataset.id
     stored = next(
         (
@@ -96,10 +133,27 @@ def dataset_change(
         columns = [(column.name, str(column.type)) for column in current.dataset.main_table.columns]
         if columns != [(column["name"], column["type"]) for column in stored["dataset"]["main_table"]["columns"]]:
             return f"the columns of {current.dataset.id} were changed"
+        if (what := _changed_rule(current, stored)) is not None:
+            return f"{what} of {current.dataset.id} was changed"
         viewed = stored.get("view")
         current = current.view.dataset if current.view is not None else None
         stored = viewed["dataset"] if viewed else None
     return None if current is None and stored is None else f"{dataset_id} was changed"
+
+
+def _changed_rule(version: DatasetVersion, stored: Mapping[str, Any]) -> str | None:
+    """What else decides about the rows of a dataset, and their ids, that was another for the run."""
+    dataset, before = version.dataset, stored["dataset"]
+    table, table_before = dataset.main_table, before["main_table"]
+    if list(dataset.natural_key_columns) != list(before.get("natural_key_columns") or ()):
+        return "the natural key"
+    if table.name != table_before["name"]:
+        return "the name of the table"
+    # Without a mode there is no time filter, as for snapshots.
+    modes = {mode if mode != "snapshot" else None for mode in (table.temporal_mode, table_before.get("temporal_mode"))}
+    if len(modes) > 1 or version.reads_one_slice != bool(stored.get("reads_one_slice")):
+        return "the temporal mode"
+    return None
 
 
 def _is_same_dataset(version: DatasetVersion, stored: Mapping[str, Any]) -> bool:
@@ -108,10 +162,10 @@ def _is_same_dataset(version: DatasetVersion, stored: Mapping[str, Any]) -> bool
     if (version.view is None) != (viewed is None):
         return False
     if version.view is not None and viewed is not None:
-        windows = (version.view.of, TypeAdapter(ViewOf).validate_python(frozen(viewed["of"])))
-        if windows[0].model_copy(update={"dataset_version": None}) != windows[1].model_copy(
-            update={"dataset_version": None}
-        ):
+        window, before = version.view.of, TypeAdapter(ViewOf).validate_python(frozen(viewed["of"]))
+        # Other versions of what files declare are compared by what they say.
+        ignored = {"dataset_version": None} if version.view.dataset.pin is None else {}
+        if window.model_copy(update=ignored) != before.model_copy(update=ignored):
             return False
     return _structure("dataset", version.dataset) == _structure_of_stored("dataset", stored["dataset"])
 

@@ -46,6 +46,8 @@ class Dependency:
     outputs: tuple[int, ...] = field(default=(), compare=False)
     # Whether another period's slice is read where the maker has none for the reader's.
     reads_nearest: bool = field(default=False, compare=False)
+    # Whether the slices of all periods are read, for want of a time filter.
+    reads_every_slice: bool = field(default=False, compare=False)
 
     @property
     def looks_back(self) -> bool:
@@ -103,7 +105,14 @@ def derive_graph(projects: Mapping[str, Project], definitions: Definitions) -> P
     """A project depends on another where it reads a dataset that the other registers, or a place that it writes."""
     registered: dict[str, list[_Output]] = {}
     written: dict[str, list[_Output]] = {}
+    # The outputs of each project that write a slice for each period.
+    sliced: dict[str, set[int]] = {}
     for project_id, project in projects.items():
+        sliced[project_id] = {
+            operation.seq
+            for operation in project.operations
+            if isinstance(operation, OutputOperation) and _writes_slices(operation)
+        }
         for operation in project.operations:
             if isinstance(operation, OutputOperation):
                 if name := operation.arguments.registered_id:
@@ -114,9 +123,14 @@ def derive_graph(projects: Mapping[str, Project], definitions: Definitions) -> P
         for _, reference in project.reads():
             version = definitions.dataset(reference.dataset_id, reference.dataset_version)
             reads_nearest = version is not None and version.reads_one_slice
+            is_unfiltered = version is not None and version.viewed.reads_every_slice
             for dataset_id, views, makers in _makers_of(reference, project, definitions, registered, written):
                 for maker, outputs in makers.items():
-                    dependencies[Dependency(project_id, maker, dataset_id, views, tuple(outputs), reads_nearest)] = None
+                    reads_every_slice = is_unfiltered and any(seq in sliced[maker] for seq in outputs)
+                    dependency = Dependency(
+                        project_id, maker, dataset_id, views, tuple(outputs), reads_nearest, reads_every_slice
+                    )
+                    dependencies[dependency] = None
     return ProjectGraph(projects, tuple(dependencies))
 
 
@@ -220,6 +234,11 @@ def _location_patterns(declared: DeclaredVersion, project: Project, definitions:
                 yield _table_pattern(datasource_id, _named(name, table.name), schema, definitions)
             case CatalogStrategy():
                 continue
+
+
+def _writes_slices(operation: OutputOperation) -> bool:
+    mode, destination = operation.arguments.mode, operation.arguments.destination
+    return mode == "replace_period" or (isinstance(destination, TableDestination) and mode in (None, "append"))
 
 
 def _target_pattern(operation: OutputOperation, definitions: Definitions) -> str:

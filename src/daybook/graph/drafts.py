@@ -47,7 +47,9 @@ def _inputs(snapshot: RunSnapshot) -> tuple[object, ...]:
         )
         for source in snapshot.sources
     }
-    return (snapshot.project, snapshot.as_of, dict(snapshot.parameters), snapshot.settings.sandbox, sources)
+    datasources = [(source.id, source.type, source.options) for source in snapshot.datasources]
+    facts = (snapshot.period, snapshot.as_of, dict(snapshot.parameters), snapshot.settings.sandbox)
+    return (snapshot.project, *facts, datasources, sources)
 
 
 def _place(location: Location) -> tuple[object, ...]:

@@ -13,9 +13,17 @@ from daybook.definitions.loading.workspace import WorkspaceLocation
 from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError
 from daybook.graph.data_changes import DataChanges, Reading, not_asked
-from daybook.graph.definition_changes import dataset_change, parameter_changes, project_changes, uses_times
+from daybook.graph.definition_changes import (
+    changed_datasources,
+    dataset_change,
+    parameter_changes,
+    period_change,
+    project_changes,
+    uses_times,
+)
 from daybook.graph.node_state import NodeFreshness, Reason
 from daybook.graph.nodes import CloseHistory, Node
+from daybook.graph.output_changes import OutputChanges
 from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.model.calendar import Period
 from daybook.model.datasource import CatalogStrategy
@@ -57,6 +65,7 @@ class Freshness:
         parameters: ParametersByProject | None = None,
     ) -> None:
         self._history = history
+        self._outputs = OutputChanges(history, root)
         self._parameters = parameters or {}
         self._projects = projects
         # By project, since each has many nodes.
@@ -98,7 +107,8 @@ class Freshness:
             sources = {source["key"]: source for source in snapshot["sources"]}
             for reference in load_references(now.project):
                 reasons += self._source_changes(reference, node, now, run, sources.get(reference.key))
-            reasons += [Reason(text, f"{node.project}: {text}") for text in self._output_changes(run)]
+            changed_outputs = self._outputs.of(now.project, now.definitions, node.period, run)
+            reasons += [Reason(text, f"{node.project}: {text}") for text in changed_outputs]
         certain = tuple(dict.fromkeys(reason for reason in reasons if not reason.is_unknown))
         if certain:
             return NodeFreshness("stale", run, certain)
@@ -112,6 +122,11 @@ class Freshness:
         texts = project_changes(now.project, now.version, run, snapshot)
         for text in texts or parameter_changes(now.project, requested, snapshot):
             yield Reason(text, f"{node.project}: {text}")
+        if (change := period_change(node.period, snapshot)) is not None:
+            yield Reason(change, f"the calendar {node.period.calendar_id} was changed")
+        for datasource_id in changed_datasources(now.definitions, snapshot):
+            text = f"the data source {datasource_id} was changed"
+            yield Reason(text, text)
         if run.as_of is not None and run.as_of != node.period.start_date:
             text = f"the run was as of {run.as_of}, not {node.period.start_date}"
             yield Reason(text, f"{node.project} ran as of another day")
@@ -171,6 +186,10 @@ class Freshness:
         if tuple(before["periods"]) != resolution.periods:
             yield reading.reason("other periods are read now")
             return
+        day = resolution.as_of.isoformat() if resolution.as_of is not None else None
+        if before.get("as_of") != day:
+            yield reading.reason(f"it is read as of {day}, the run read it as of {before.get('as_of')}")
+            return
         collected = [location for location in resolution.locations if self._history.slices.slices(location) is not None]
         yield from self._slice_changes(reading, collected, source.get("slices") or {})
         yield from self._data.of(reading, [location for location in resolution.locations if location not in collected])
@@ -182,7 +201,7 @@ class Freshness:
         dataset_id = reading.dataset_id
         for location in locations:
             written = self._history.slices.slices(location) or {}
-            for period in reading.resolution.periods:
+            for period in dict.fromkeys((*written, *used)) if reading.is_whole else reading.resolution.periods:
                 run_id = written.get(period)
                 if run_id == used.get(period):
                     continue
@@ -198,24 +217,6 @@ class Freshness:
 
     def _wrote_same_rows(self, reading: Reading, location: Location, before: str, now: str) -> bool:
         return self._history.wrote_same_rows(location, before, now, with_times=reading.counts_times)
-
-    def _output_changes(self, run: RunRecord) -> Iterator[str]:
-        """Outputs that are no longer what the run committed."""
-        for commit in self._history.commits.get(run.id, ()):
-            place = commit.destination
-            if self._history.is_dropped(run, commit):
-                yield f"its slice of {_short(place)} was dropped"
-                continue
-            if commit.mode == "append" or self._history.is_overwritten_by_period(run, place):
-                continue
-            if self._history.slices.is_collected(commit.table):
-                owner = self._history.slices.owner(commit.table, run.period)
-                if owner is None:
-                    yield f"its slice of {_short(place)} was removed"
-                elif owner != run.id:
-                    yield f"its slice of {_short(place)} was written by run {owner}"
-            elif place.startswith("/") and not Path(place).exists():
-                yield f"its output {_short(place)} no longer exists"
 
 
 def _asks_catalog(version: DatasetVersion, period: Period, now: ProjectNow) -> bool:
@@ -263,7 +264,3 @@ def _failure_text(run: RunRecord) -> str:
         return f"the process of run {run.id} ended before the run did"
     error = run.error or {}
     return f"run {run.id} failed: {error.get('code', '')} {error.get('message', '')}".rstrip()
-
-
-def _short(place: str) -> str:
-    return Path(place).name if "/" in place else place

@@ -141,6 +141,9 @@ class CloseGraph:
         """What a node reads of other nodes, and of itself in earlier periods."""
         edges: dict[Edge, None] = {}
         for dependency in self.graph.makers[node.project]:
+            if dependency.reads_every_slice:
+                others = self._other_slices(dependency, node, together)
+                edges |= dict.fromkeys(Edge(node, maker, dependency.dataset, is_optional=True) for maker in others)
             for period in self._read_periods(dependency, node.period, self._calendars[node.project]):
                 makers = tuple(self._nodes_around(dependency.maker, period))
                 if dependency.reads_nearest and not any(maker in together for maker in makers):
@@ -150,6 +153,21 @@ class CloseGraph:
                         is_optional = dependency.missing == "empty"
                         edges[Edge(node, maker, dependency.dataset, is_optional)] = None
         return tuple(edges)
+
+    def _other_slices(self, dependency: Dependency, node: Node, together: Collection[Node]) -> Iterator[Node]:
+        """The slices of other periods that are read along; those of later ones only where nobody waits for them."""
+        maker = dependency.maker
+        calendar = self._calendars[maker]
+        completed = filter(None, map(calendar.find, sorted(self._completed.get(maker, ()))))
+        nodes = dict.fromkeys(
+            (*(Node(maker, period) for period in completed), *(other for other in together if other.project == maker))
+        )
+        is_cycle = node.project in self.graph.upstream([maker])
+        for other in nodes:
+            is_later = other.period.end_date > node.period.end_date
+            is_own = node.period.start_date <= other.period.start_date and not is_later
+            if not is_own and not (is_later and is_cycle):
+                yield other
 
     def _nearest(self, makers: tuple[Node, ...], period: Period) -> tuple[Node, ...]:
         """The nodes of a period, or that whose slice is read instead of theirs because only it has completed."""

@@ -25,6 +25,14 @@ class DataFile:
     def name_of(self, column: str) -> str | None:
         return column if self.stored_names is None else self.stored_names[column]
 
+    def holds_same_rows(self, other: "DataFile") -> bool:
+        """Whether the same rows of one file belong to a table, under the same names."""
+        if self.stored_names != other.stored_names or self.partitions != other.partitions:
+            return False
+        if self.deleted is None or other.deleted is None:
+            return self.deleted is other.deleted
+        return bool(self.deleted.equals(other.deleted))
+
     def period(self, column: str) -> str | None:
         """The period of all rows in a column, if it is known."""
         if column in self.partitions:

@@ -132,6 +132,11 @@ class DatasetVersion:
         return self.view.of.as_of or self.view.dataset.as_of_rule
 
     @property
+    def reads_every_slice(self) -> bool:
+        """Whether no time filter chooses among the slices of its table."""
+        return self.dataset.main_table.temporal_mode in (None, "snapshot") and not self.reads_one_slice
+
+    @property
     def viewed(self) -> "DatasetVersion":
         """The dataset whose data is read: itself, or what the view ends at."""
         return self.view.dataset.viewed if self.view is not None else self

@@ -288,7 +288,7 @@ def _without_descriptions(value: Any) -> Any:
     match value:
         case dict():
             return {
-                key: item if key in _FREE_FORM_FIELDS else _without_descriptions(item)
+                key: item if key in _FREE_FORM_FIELDS or _is_column_map(key, item) else _without_descriptions(item)
                 for key, item in value.items()
                 if key != "description"
             }
@@ -296,6 +296,11 @@ def _without_descriptions(value: Any) -> Any:
             return [_without_descriptions(item) for item in value]
         case _:
             return value
+
+
+def _is_column_map(key: str, value: Any) -> bool:
+    """Whether the keys are names of columns, of which one may be called `description`."""
+    return key == "columns" and isinstance(value, dict)
 
 
 def _digest(content: Any) -> str:

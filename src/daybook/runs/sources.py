@@ -163,7 +163,7 @@ def resolve_sources(
                     allowed_hosts=allowed_hosts,
                     lookup=lookup,
                 )
-            if load.temporal_mode in (None, "snapshot") and not load.version.viewed.reads_one_slice:
+            if load.version.viewed.reads_every_slice:
                 for location in resolutions[key].locations:
                     calendars = (calendar_for(period.calendar_id, definitions), GREGORIAN)
                     refuse_overlapping_slices(load.dataset_id, lookup.slices(location) or (), calendars)
@@ -179,7 +179,7 @@ def _source_snapshot(
 ) -> SourceSnapshot:
     """What is read of a resolution; drafts read each other in the sandbox, but for references to a version."""
     key = (load.dataset_id, load.version.version)
-    slices = slices_read(resolution, lookup)
+    slices = slices_read(resolution, lookup, are_all_read=load.version.viewed.reads_every_slice)
     resolution = _with_null_periods(load, resolution, lookup)
     if is_pinned and load.version.reads_one_slice:
         resolution = _with_slice_of_version(load, resolution, lookup)
@@ -253,11 +253,14 @@ def _find_period(identifier: str, calendars: Iterable[PeriodCalendar]) -> Period
     return next((period for calendar in calendars if (period := calendar.find(identifier)) is not None), None)
 
 
-def slices_read(resolution: Resolution, lookup: PeriodLookup) -> dict[str, str]:
-    """The slices of a resolution, each with the run that wrote it."""
+def slices_read(resolution: Resolution, lookup: PeriodLookup, *, are_all_read: bool = False) -> dict[str, str]:
+    """The slices of a resolution, each with the run that wrote it; without a time filter those of every period."""
     slices_by_location = [lookup.slices(location) or {} for location in resolution.locations]
     return {
-        period: slices[period] for slices in slices_by_location for period in resolution.periods if period in slices
+        period: slices[period]
+        for slices in slices_by_location
+        for period in (slices if are_all_read else resolution.periods)
+        if period in slices
     }
 
 

@@ -69,6 +69,16 @@ def test_projects(old: str, new: str, expected: str) -> None:
     assert action(PROJECT, PROJECT.replace(old, new)) == expected
 
 
+def test_a_column_called_description_is_no_description() -> None:
+    append = """- type: append
+      arguments:
+        source: {dataset_id: plan}
+        columns: {amount: planned, description: UPPER(area)}
+    - type: output"""
+    mapped = PROJECT.replace("- type: output", append)
+    assert action(mapped, mapped.replace("UPPER(area)", "LOWER(area)")) == "new_version"
+
+
 def test_reordering_operations_is_a_version() -> None:
     numbered = PROJECT.replace("- type: update", "- seq: 10\n      id: a\n      type: update").replace(
         "- type: output", "- seq: 20\n      id: b\n      type: output"

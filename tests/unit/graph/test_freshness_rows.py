@@ -42,6 +42,7 @@ from daybook.workspace.history import lock_period
 from daybook.workspace.lifecycle import activate_projects
 from daybook.workspace.open_workspace import open_workspace
 from tests.prepared_runs import prepare_runs
+from tests.recorded_runs import leave_places
 from tests.workspaces import Folder, no_session, to_table
 
 COLUMNS = [{"name": "account", "type": "string"}, {"name": "amount", "type": "decimal(18,2)"}]
@@ -105,6 +106,7 @@ class SecondEngineRuns:
             tables[table_key(load)], pins[load.key] = self._read(environment, prepared, load)
         recorder.record_sources(pins)
         computation = compute(prepared.plan.project, tables, run_facts(prepared.plan, prepared.snapshot.as_of))
+        leave_places(prepared)
         for planned, output in zip(prepared.outputs, computation.outputs, strict=True):
             rows = [tuple(row) for row in output.rows]
             self.slices[planned.target.label, prepared.snapshot.period.identifier] = rows

@@ -90,6 +90,11 @@ def _note_path(path: Path) -> Path:
     return path.with_name(f".{path.name}.daybook.json")
 
 
+def has_notes(path: Path) -> bool:
+    """Whether commits into a file were noted."""
+    return _note_path(path).is_file()
+
+
 def _read_notes(path: Path) -> list[CommitNote]:
     try:
         with translate_damage(_note_path(path)):
