@@ -252,28 +252,28 @@ def status(
         show_status(result, shows_all=show_all)
 
 
-def show_status(found: "CloseStatus", *, shows_all: bool = False) -> None:
-    if not found.nodes:
-        if not found.notices:
+def show_status(status: "CloseStatus", *, shows_all: bool = False) -> None:
+    if not status.nodes:
+        if not status.notices:
             echo_note("no active project has run yet: `daybook build --period PERIOD` runs them")
-    elif len(found.periods) <= _MOST_COLUMNS:
-        _show_status_grid(found)
+    elif len(status.periods) <= _MOST_COLUMNS:
+        _show_status_grid(status)
     else:
-        _show_status_list(found)
-    _show_reasons(found, shows_all=shows_all)
-    _show_left_out(found.left_out)
+        _show_status_list(status)
+    _show_reasons(status, shows_all=shows_all)
+    _show_left_out(status.left_out)
 
 
-def _show_reasons(found: "CloseStatus", *, shows_all: bool) -> None:
+def _show_reasons(close_status: "CloseStatus", *, shows_all: bool) -> None:
     """What changed, then a sentence for each number that it concerns; with `shows_all` also for what may follow."""
-    for cause in found.causes:
+    for cause in close_status.causes:
         count = len(cause.nodes)
         if count > 1:
             echo(f"{cause.text}: {count} nodes")
-    for status in found.nodes:
+    for status in close_status.nodes:
         for reason in status.reasons if shows_all or not status.is_consequence else ():
             echo(f"{status.node.project} {status.node.period.identifier}: {reason}")
-    hidden = sum(status.is_consequence for status in found.nodes)
+    hidden = sum(status.is_consequence for status in close_status.nodes)
     if hidden and not shows_all:
         echo_note(f"{hidden} more may change with what they read; --all shows them")
 

@@ -97,11 +97,11 @@ def split_columns(text: str | None) -> tuple[str, ...]:
     return tuple(name for part in (text or "").split(",") if (name := part.strip()))
 
 
-def show_diff(found: "DiffResult") -> None:
-    show_runs(found.a, found.b)
-    _describe_choice(found)
-    rows = found.rows
-    if found.is_same and not found.only_in:
+def show_diff(diff: "DiffResult") -> None:
+    show_runs(diff.a, diff.b)
+    _describe_choice(diff)
+    rows = diff.rows
+    if diff.is_same and not diff.only_in:
         echo(f"\nthe {rows.a:,} rows are the same")
         return
     echo(f"\n{rows.added:,} added, {rows.removed:,} removed, {rows.changed:,} changed, {rows.same:,} the same\n")
@@ -112,15 +112,15 @@ def show_diff(found: "DiffResult") -> None:
             number_text(total.after),
             (signed_text(total.difference), sign_colour(total.difference)),
         )
-        for total in found.totals
+        for total in diff.totals
     ]
     if totals:
         _show_figures(("column", "before", "after", "difference"), totals, labels=1)
-    if found.changes:
+    if diff.changes:
         count = rows.added + rows.removed + rows.changed
-        echo("\nthe largest changes\n" if len(found.changes) < count else "\nthe changes\n")
-        titles = ("", *found.key, "what", "before", "after")
-        _show_rows(titles, [_change_cells(found, change) for change in found.changes], labels=1 + len(found.key))
+        echo("\nthe largest changes\n" if len(diff.changes) < count else "\nthe changes\n")
+        titles = ("", *diff.key, "what", "before", "after")
+        _show_rows(titles, [_change_cells(diff, change) for change in diff.changes], labels=1 + len(diff.key))
 
 
 def show_runs(a: "ComparedRun", b: "ComparedRun") -> None:
@@ -231,30 +231,30 @@ def bridge(
         show_bridge(result)
 
 
-def show_bridge(found: "BridgeResult") -> None:
-    show_runs(found.a, found.b)
-    for notice in found.notices:
+def show_bridge(bridge: "BridgeResult") -> None:
+    show_runs(bridge.a, bridge.b)
+    for notice in bridge.notices:
         show_notice(notice)
-    total = f"{found.measure} of {found.output}, rows of {found.operation.name}"
-    if found.is_same:
-        echo(f"\nnothing differs between the two runs: {total} is {number_text(found.before)} in both")
+    total = f"{bridge.measure} of {bridge.output}, rows of {bridge.operation.name}"
+    if bridge.is_same:
+        echo(f"\nnothing differs between the two runs: {total} is {number_text(bridge.before)} in both")
         return
-    if not found.causes:
-        swapped = ", ".join(name.label for name in found.order)
-        echo(f"\n{total} is {number_text(found.before)} in both; these differences change nothing: {swapped}")
+    if not bridge.causes:
+        swapped = ", ".join(name.label for name in bridge.order)
+        echo(f"\n{total} is {number_text(bridge.before)} in both; these differences change nothing: {swapped}")
         return
-    echo(f"\n{total}: {signed_text(found.difference)}\n")
-    show_waterfall(found)
-    if found.small_causes:
+    echo(f"\n{total}: {signed_text(bridge.difference)}\n")
+    show_waterfall(bridge)
+    if bridge.small_causes:
         echo("\nthe smaller causes\n")
-        cells = [(cause.label, (signed_text(cause.share), sign_colour(cause.share))) for cause in found.small_causes]
+        cells = [(cause.label, (signed_text(cause.share), sign_colour(cause.share))) for cause in bridge.small_causes]
         show_table(("cause", "share"), cells, right=(1,))
-    for cause in found.causes:
+    for cause in bridge.causes:
         _show_cause(cause)
-    if found.by is not None:
-        _show_groups(found)
-    echo_note(f"\nreplaced in this order, which decides the amounts: {', '.join(name.text for name in found.order)}")
-    _show_way_on(found)
+    if bridge.by is not None:
+        _show_groups(bridge)
+    echo_note(f"\nreplaced in this order, which decides the amounts: {', '.join(name.text for name in bridge.order)}")
+    _show_way_on(bridge)
 
 
 def _show_cause(cause: "Cause") -> None:

@@ -102,13 +102,13 @@ def show_headline(lines: "Sequence[HeadlineLine]", period: str) -> None:
             screen.print(text)
 
 
-def show_correction(found: "BridgeResult") -> None:
+def show_correction(bridge: "BridgeResult") -> None:
     """What the close would be with the rates as they were corrected later in the month, as a waterfall."""
     from daybook.cli.waterfall import show_waterfall
 
-    echo(f"\nWhy the result of {found.b.period} changes with the rates corrected by its end\n")
-    if found.causes:
-        show_waterfall(found)
+    echo(f"\nWhy the result of {bridge.b.period} changes with the rates corrected by its end\n")
+    if bridge.causes:
+        show_waterfall(bridge)
     else:
         echo("  it does not change")
 

@@ -31,39 +31,40 @@ if TYPE_CHECKING:
 _MOST_HINTS = 3
 
 
-def show_explanation(found: "OperationExplanation", *, with_leads: bool = True) -> None:
+def show_explanation(explanation: "OperationExplanation", *, with_leads: bool = True) -> None:
     from daybook.runs.explain.levels import ROWS_TITLES
     from daybook.runs.explain.row_origins import format_keys
 
-    echo(f"operation {found.operation.seq} of run {found.run_id}: {found.operation.name} ({found.operation.type})")
+    operation = explanation.operation
+    echo(f"operation {operation.seq} of run {explanation.run_id}: {operation.name} ({operation.type})")
     named = " and ".join(
         f"{column} is NULL" if value is None else f"{column} = {value_text(value)}"
-        for column, value in found.keys.items()
+        for column, value in explanation.keys.items()
     )
-    named = named or (f"the {len(found.groups):,} rows above come from" if found.groups else "")
-    echo(f"{found.project_id} for {found.period}" + (f", where {named}" if named else ""))
-    if found.parameters:
-        echo(f"parameters {', '.join(f'{name} = {text}' for name, text in found.parameters.items())}")
-    for total in found.sums:
+    named = named or (f"the {len(explanation.groups):,} rows above come from" if explanation.groups else "")
+    echo(f"{explanation.project_id} for {explanation.period}" + (f", where {named}" if named else ""))
+    if explanation.parameters:
+        echo(f"parameters {', '.join(f'{name} = {text}' for name, text in explanation.parameters.items())}")
+    for total in explanation.sums:
         if total.above is not None or not total.is_equal:
             echo(_sum_sentence(total))
-    if found.summary_rows is not None:
-        _show_rows("what it computed", found.summary_rows)
-    _show_rows(ROWS_TITLES[found.operation.type], found.rows)
-    for gap in found.gaps:
+    if explanation.summary_rows is not None:
+        _show_rows("what it computed", explanation.summary_rows)
+    _show_rows(ROWS_TITLES[operation.type], explanation.rows)
+    for gap in explanation.gaps:
         echo_note(f"\n{gap.error.message}")
-    for number, (seq, keys) in enumerate(list(found.leads.items())[:_MOST_HINTS] if with_leads else ()):
-        command = shlex.join(("daybook", "explain", found.run_id, str(seq), *format_keys(keys)))
+    for number, (seq, keys) in enumerate(list(explanation.leads.items())[:_MOST_HINTS] if with_leads else ()):
+        command = shlex.join(("daybook", "explain", explanation.run_id, str(seq), *format_keys(keys)))
         line = f"operation {seq} made some of them; `{command}` shows how"
         echo_note(line if number else f"\n{line}")
 
 
-def show_number(found: "NumberExplanation") -> None:
+def show_number(explanation: "NumberExplanation") -> None:
     """All levels, from the number down."""
-    show_explanation(found.first, with_leads=not found.levels)
-    for level in found.levels:
+    show_explanation(explanation.first, with_leads=not explanation.levels)
+    for level in explanation.levels:
         _show_level(level)
-    if found.levels and not found.is_complete:
+    if explanation.levels and not explanation.is_complete:
         echo_note("\nthese rows come from other rows; `--depth` shows more levels")
 
 

@@ -108,10 +108,10 @@ def source_lines(sources: "Iterable[DryRunSource | SourceRead]") -> list[str]:
     return list(dict.fromkeys(lines))
 
 
-def show_dry_runs(found: "Iterable[DryRun]") -> None:
+def show_dry_runs(dry_runs: "Iterable[DryRun]") -> None:
     from daybook.runs.result import as_of_text
 
-    for run in found:
+    for run in dry_runs:
         version = f"project version {run.project_version}"
         echo(f"{run.project_id} can run for {run.period}, as of {as_of_text(run.as_of, run.own_as_of)}, {version}")
         _show_parameters(run.parameters, "  ")

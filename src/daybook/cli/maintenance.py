@@ -79,16 +79,16 @@ def _restore_store(context: typer.Context, *, as_json: bool) -> None:
     show_recovery(done.recovery)
 
 
-def show_recovery(found: "Recovery") -> None:
-    for slice_ in found.slices:
+def show_recovery(recovery: "Recovery") -> None:
+    for slice_ in recovery.slices:
         echo(f"recovered: {slice_.period} of {slice_.table}, written by run {slice_.run_id}")
-    for table, period in found.dropped:
+    for table, period in recovery.dropped:
         echo(f"dropped after the backup: {period} of {table}")
-    for dataset_id, version in found.datasets:
+    for dataset_id, version in recovery.datasets:
         echo(f"recovered: version {version} of dataset {dataset_id}")
-    for table, reason in found.unread:
+    for table, reason in recovery.unread:
         echo(f"not checked: {table} ({reason})")
-    for project_id in found.inactive:
+    for project_id in recovery.inactive:
         echo(f"not active: {project_id}; after `daybook activate {project_id}`, builds run it again")
 
 

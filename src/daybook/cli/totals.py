@@ -41,15 +41,15 @@ def totals(
     from daybook.workspace.totals import run_totals
 
     workspace = open_workspace(context)
-    found = run_totals(workspace, run_id, measure=measure)
+    recorded = run_totals(workspace, run_id, measure=measure)
     if as_json:
-        echo_json(found)
+        echo_json(recorded)
         return
-    information = found.information
-    echo(f"{information.project} for {information.period}, run {found.totals.run}")
+    information = recorded.information
+    echo(f"{information.project} for {information.period}, run {recorded.totals.run}")
     echo("")
-    _show_sources(found.totals.sources)
-    for one in found.totals.measures:
+    _show_sources(recorded.totals.sources)
+    for one in recorded.totals.measures:
         echo("")
         _show_measure(one, is_whole=root_options(context).is_verbose)
     if not root_options(context).is_quiet:

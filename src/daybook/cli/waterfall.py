@@ -19,11 +19,11 @@ _MOST_LABEL = 40
 _GAP = 2
 
 
-def show_waterfall(found: "BridgeResult") -> None:
+def show_waterfall(bridge: "BridgeResult") -> None:
     screen = console()
-    for line in waterfall(found, width=min(screen.width, WIDTH), is_ascii=screen.options.ascii_only):
+    for line in waterfall(bridge, width=min(screen.width, WIDTH), is_ascii=screen.options.ascii_only):
         screen.print(line)
-    if has_cut_axis(found):
+    if has_cut_axis(bridge):
         echo_note("the bars of the totals do not begin at zero")
 
 
@@ -51,27 +51,27 @@ def sign_colour(value: "Number") -> str:
     return "green" if value > 0 else "red" if value < 0 else ""
 
 
-def waterfall_bars(found: "BridgeResult") -> list[WaterfallBar]:
-    running = float(found.before)
-    bars = [WaterfallBar("before", number_text(found.before), 0.0, running, is_total=True)]
-    for label, share, _ in found.bars:
+def waterfall_bars(bridge: "BridgeResult") -> list[WaterfallBar]:
+    running = float(bridge.before)
+    bars = [WaterfallBar("before", number_text(bridge.before), 0.0, running, is_total=True)]
+    for label, share, _ in bridge.bars:
         after = running + float(share)
         bars.append(WaterfallBar(one_line(label), signed_text(share), running, after))
         running = after
-    if found.residual:
-        bars.append(WaterfallBar("left over", signed_text(found.residual), running, float(found.after)))
-    bars.append(WaterfallBar("after", number_text(found.after), 0.0, float(found.after), is_total=True))
+    if bridge.residual:
+        bars.append(WaterfallBar("left over", signed_text(bridge.residual), running, float(bridge.after)))
+    bars.append(WaterfallBar("after", number_text(bridge.after), 0.0, float(bridge.after), is_total=True))
     return bars
 
 
-def waterfall(found: "BridgeResult", *, width: int = WIDTH, is_ascii: bool = False) -> "list[Text]":
+def waterfall(bridge: "BridgeResult", *, width: int = WIDTH, is_ascii: bool = False) -> "list[Text]":
     """One line per bar, none wider than `width`; two where label, number and bar do not fit beside each other.
 
     The axis is cut where the totals are far from zero.
     """
     from rich.text import Text
 
-    bars = waterfall_bars(found)
+    bars = waterfall_bars(bridge)
     values = max(len(bar.value) for bar in bars)
     longest = max(text_width(bar.label) for bar in bars)
     free = width - values - 2 * _GAP
@@ -94,9 +94,9 @@ def waterfall(found: "BridgeResult", *, width: int = WIDTH, is_ascii: bool = Fal
     return lines
 
 
-def has_cut_axis(found: "BridgeResult") -> bool:
+def has_cut_axis(bridge: "BridgeResult") -> bool:
     """Whether the bars of the totals begin at another number than zero."""
-    return _Axis.of(waterfall_bars(found), 0).base != 0
+    return _Axis.of(waterfall_bars(bridge), 0).base != 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ class RunDifferences:
     """Everything that differs and can have changed the rows of one output, in the order of swapping.
 
     `pairs` are all operations that the output depends on, aligned. Where operations have other seqs and no expression
-    names seqs, half-way states get new numbers (`is_renumbered`); where one does, those operations are `bound`.
+    names seqs, intermediate states get new numbers (`is_renumbered`); where one does, those operations are `bound`.
     """
 
     causes: tuple[CauseName, ...]
@@ -142,19 +142,19 @@ def _names_seqs(a: ComparedOutput, b: ComparedOutput, pairs: Sequence[AlignedOpe
     )
 
 
-def order_causes(causes: Sequence[CauseName], wanted: Sequence[str]) -> tuple[CauseName, ...]:
-    """Kinds, or single causes as KIND:NAME, in the wanted order; what is not named follows in its usual order."""
+def order_causes(causes: Sequence[CauseName], requested: Sequence[str]) -> tuple[CauseName, ...]:
+    """Kinds, or single causes as KIND:NAME, in the requested order; what is not named follows in its usual order."""
     texts = {cause.text for cause in causes}
-    for word in wanted:
+    for word in requested:
         if word not in KINDS and word not in texts:
             hint = did_you_mean(word, (*KINDS, *sorted(texts)))
             raise DaybookError("RUN_078", word=word, known=", ".join(KINDS), hint=hint)
 
     def place(cause: CauseName) -> int:
         for word in (cause.text, cause.kind):
-            if word in wanted:
-                return wanted.index(word)
-        return len(wanted)
+            if word in requested:
+                return requested.index(word)
+        return len(requested)
 
     return tuple(sorted(causes, key=place))
 

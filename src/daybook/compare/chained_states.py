@@ -1,7 +1,7 @@
-"""Half-way states of a chain of runs: each pair of runs computed on what the pairs before it gave, into scratch.
+"""Intermediate states of a chain of runs: each pair of runs is computed on the results of the pairs before it.
 
-A pair that no swapped cause concerns is read as A's run wrote it, one that all of its causes are swapped for as B's
-run wrote it. Every other state is computed once, and states with the same rows are one.
+A pair that no swapped cause concerns is read as A's run wrote it; one whose causes are all swapped, as B's run wrote
+it. Every other state is computed once into a scratch folder, and states with the same rows are kept once.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -61,7 +61,7 @@ class _Computed:
 
 @dataclass(slots=True)
 class _PairStates:
-    """What is known of a pair: its plans, where its data is read, and the states that were computed."""
+    """The plans of a pair, the engine that reads its data, and the states computed so far."""
 
     plans: "ChainedPlans"
     engine: StateEngine
@@ -74,7 +74,7 @@ class Chain:
     """Computes pairs of runs below a folder that the caller removes; `causes` are all that differ.
 
     With `is_b_written` B's runs wrote what they compute; else they are only planned, and computed like other states.
-    Where the pairs are known that others read, the rows of others are not compared with what their runs wrote.
+    `read_pairs` are the pairs that others read; only their rows are compared with what their runs wrote.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Chain:
         self._read_pairs = read_pairs
         self._folder = folder
         self._pairs: dict[int, _PairStates] = {}
-        # Outputs of the same two runs share what they have in common.
+        # Outputs of the same two runs share one engine.
         self._engines: dict[tuple[str, str], StateEngine] = {}
         self._same_rows: dict[tuple[str, str], list[tuple[StatePass, dict[str, str], str]]] = {}
         self.scratch: dict[str, ScratchSlice] = {}
@@ -102,7 +102,7 @@ class Chain:
         self.computations = 0
 
     def plans_of(self, pair: RunPair, rows: ComparedRows = _ALL_ROWS, columns: Sequence[str] = ()) -> "ChainedPlans":
-        """The states of a pair; of the last one the rows and the columns that are measured."""
+        """Plans the states of a pair; `rows` and `columns` are those measured, for the last pair."""
         hybrids = Hybrids(pair.a, pair.b, rows, pair.differences)
         return ChainedPlans(self, pair, hybrids, tuple(columns))
 
@@ -122,23 +122,23 @@ class Chain:
             self._engines[runs] = StateEngine(self.spark, self.sources_of(plans), folder)
         return self._engines[runs]
 
-    def share(self, wanted: Sequence[tuple[RunPair, Swapped]]) -> None:
-        """Decide what outputs of the same two runs write down for each other; failures are raised when asked for.
+    def share(self, states: Sequence[tuple[RunPair, Swapped]]) -> None:
+        """Plan which rows outputs of the same two runs share; an error is raised when its state is asked for.
 
-        What the pairs behind them give in these states is computed now.
+        The pairs behind them are computed in these states now.
         """
         passes: dict[Swapped, list[StatePass]] = {}
-        for pair, swapped in wanted:
+        for pair, swapped in states:
             with suppress(DaybookError):
                 state, cut = self.states_of(pair).plans.whole(swapped)
-                this = StatePass.of(state, cut)
-                if this not in (of_state := passes.setdefault(swapped, [])):
-                    of_state.append(this)
-        for pair, _ in wanted[:1]:
+                state_pass = StatePass.of(state, cut)
+                if state_pass not in (same_state := passes.setdefault(swapped, [])):
+                    same_state.append(state_pass)
+        for pair, _ in states[:1]:
             self.states_of(pair).engine.shared.plan([*passes.values()])
 
     def state(self, pair: RunPair, swapped: Swapped) -> str:
-        """The state of a pair: "a" or "b" for what a run wrote, else the name of a computation, made now if need be."""
+        """The state of a pair: "a" or "b" for what a run wrote, else the name of a computation, made now if needed."""
         if self.causes <= swapped and self.is_b_written:
             return "b"
         relevant = swapped & pair.relevant
@@ -152,33 +152,33 @@ class Chain:
                 states.by_swapped[relevant] = self._compute(pair, states, relevant)
             except DaybookError as error:
                 states.by_swapped[relevant] = error
-        known = states.by_swapped[relevant]
-        if isinstance(known, DaybookError):
-            raise known
-        return known
+        name = states.by_swapped[relevant]
+        if isinstance(name, DaybookError):
+            raise name
+        return name
 
     def compute_ahead(self, root: RunPair, order: Sequence[CauseName], stage: Callable[[str], None]) -> None:
-        """Compute the pairs behind a root for all states on the way, pair by pair, so that states share their rows.
+        """Compute the pairs behind a root for all states in order, pair by pair, so that states share their rows.
 
-        What fails is raised when its state is asked for.
+        An error is raised when its state is asked for.
         """
         prefixes = [frozenset(order[:length]) for length in range(1, len(order))]
         for pair in root.upstream():
             if pair is root:
                 continue
-            wanted = [
+            cause_sets = [
                 relevant
                 for relevant in dict.fromkeys(prefix & pair.relevant for prefix in prefixes)
                 if relevant and not (relevant == pair.relevant and self.is_b_written)
             ]
             states = self.states_of(pair)
             planned: list[list[StatePass]] = []
-            for relevant in wanted:
+            for relevant in cause_sets:
                 with suppress(DaybookError):
                     planned.append([StatePass.of(state, cut) for state, cut in [states.plans.whole(relevant)]])
             states.engine.shared.plan(planned)
-            for number, relevant in enumerate(wanted, start=1):
-                stage(f"{pair.label} ({number} of {len(wanted)})")
+            for number, relevant in enumerate(cause_sets, start=1):
+                stage(f"{pair.label} ({number} of {len(cause_sets)})")
                 with suppress(DaybookError):
                     self.state(pair, relevant)
 
@@ -198,8 +198,8 @@ class Chain:
                     continue
                 columns = [OutputColumn(name, type_) for name, type_ in output.step.columns.items() if name != _ROW_ID]
                 with states.engine.rows(state, state.written([c.name for c in columns], all_rows=True)) as computed:
-                    found = fingerprint(computed, columns)
-                if found != fingerprint(df, columns):
+                    computed_fingerprint = fingerprint(computed, columns)
+                if computed_fingerprint != fingerprint(df, columns):
                     yield cause
 
     def ends_of(self, pair: RunPair, order: Sequence[CauseName]) -> Iterator[tuple[Side, ComparedOutput, CauseName]]:
@@ -211,7 +211,7 @@ class Chain:
                 yield "b", pair.b, concerning[-1]
 
     def computed_again(self, pair: RunPair) -> str:
-        """What A's run wrote, computed again because it is not there any more, or because its rows are not apart."""
+        """The rows of A's run, computed again because its output is gone or holds other rows, too."""
         states = self.states_of(pair)
         if frozenset() not in states.by_swapped:
             states.by_swapped[frozenset()] = self._compute(pair, states, frozenset(), is_kept=True)
@@ -226,9 +226,9 @@ class Chain:
         names = _written_names(pair, relevant)
         runs = pair.a.run.id, pair.b.run.id
         # An output may write the same rows as another one of its run.
-        for other, other_names, known in self._same_rows.setdefault(runs, []):
+        for other, other_names, computed_name in self._same_rows.setdefault(runs, []):
             if other == identity and other_names == names:
-                return known
+                return computed_name
         types = {name: cut.output.columns[name] for name in _stored_columns(pair, state)}
         columns = tuple(OutputColumn(name, types[name]) for name in sorted(types))
         observer = FingerprintObserver(columns)
@@ -244,23 +244,27 @@ class Chain:
         self._same_rows[runs].append((identity, names, name))
         return name
 
-    def _name_of(self, pair: RunPair, states: _PairStates, columns: tuple[OutputColumn, ...], found: str) -> str | None:
-        """The state that has the same rows already, so that nothing behind it is computed again."""
-        known = next((computed.name for computed in states.computed if computed.fingerprint == found), None)
-        if known is not None:
-            return known
+    def _name_of(
+        self, pair: RunPair, states: _PairStates, columns: tuple[OutputColumn, ...], rows_fingerprint: str
+    ) -> str | None:
+        """A state that has the same rows already, so that readers of them are not computed again."""
+        same_name = next(
+            (computed.name for computed in states.computed if computed.fingerprint == rows_fingerprint), None
+        )
+        if same_name is not None:
+            return same_name
         if self._read_pairs is not None and pair not in self._read_pairs:
             return None
         sides: tuple[tuple[Side, ComparedOutput], ...] = (("a", pair.a), ("b", pair.b))
         for side, output in sides[: 2 if self.is_b_written else 1]:
             if (side, columns) not in states.written:
                 states.written[side, columns] = self._written_fingerprint(output, columns)
-            if states.written[side, columns] == found:
+            if states.written[side, columns] == rows_fingerprint:
                 return side
         return None
 
     def _written_fingerprint(self, output: ComparedOutput, columns: tuple[OutputColumn, ...]) -> str | None:
-        """Of what a run wrote, if it has these columns and is still there."""
+        """The fingerprint of a written output, if it still exists and has these columns."""
         if {column.name: column.type for column in columns} != dict(output.step.columns):
             return None
         df = written_slice(self.environment, self.spark, output)
@@ -268,7 +272,7 @@ class Chain:
 
 
 class ChainedPlans:
-    """Plans the states of a pair, with the data that the pairs before it have in the same state."""
+    """Plans the states of a pair, which reads the pairs before it in the same state."""
 
     def __init__(self, chain: Chain, pair: RunPair, hybrids: Hybrids, columns: tuple[str, ...]) -> None:
         self.chain = chain
@@ -303,14 +307,14 @@ class ChainedPlans:
         return replace(state, reads={key: self._identified(read) for key, read in reads.items()})
 
     def by_content(self, side: Side) -> HybridPlan | None:
-        """A run with the ids that slices have when they are computed; None where ids decide nothing."""
+        """A run with row ids as those of computed slices; None where ids do not influence other values."""
         state = self.hybrids.plan(frozenset(self.pair.differences.causes) if side == "b" else frozenset())
         if not self.pair.made or not self._decides_by_ids(state):
             return None
         return replace(state, reads={key: self._identified(read) for key, read in state.reads.items()})
 
     def _between_two(self, swapped: Swapped) -> Swapped:
-        """The causes between the two runs that stand for the swapped ones of the whole chain."""
+        """The causes between the two runs that correspond to the swapped causes of the whole chain."""
         if not swapped:
             return frozenset()
         if self.chain.causes <= swapped or (self.pair.relevant and self.pair.relevant <= swapped):
@@ -335,10 +339,10 @@ class ChainedPlans:
         if sides <= {"a"} or sides <= {"b"}:
             side: Side = "b" if sides == {"b"} else "a"
             return self.of_side(read, side)
-        made = tuple(
+        made_slices = tuple(
             MadeSlice(slice_.a, slice_.b, state or period_side) for slice_, state in zip(slices, states, strict=True)
         )
-        return replace(self.of_side(read, period_side), made=made, period_side=period_side)
+        return replace(self.of_side(read, period_side), made=made_slices, period_side=period_side)
 
     def of_side(self, read: HybridRead, side: Side) -> HybridRead:
         """The same load of another side's data."""
@@ -352,13 +356,13 @@ class ChainedPlans:
         return replace(read, has_content_ids=True) if read.dataset_id in self.pair.made else read
 
     def _decides_by_ids(self, state: HybridPlan) -> bool:
-        """Whether something else than the id of written rows depends on the ids of loaded rows, such as ties."""
+        """Whether values other than the row id depend on ids of loaded rows, as when ids break ties."""
         names = self._columns or _stored_columns(self.pair, state)
         cut = state.written([name for name in names if name != _ROW_ID], all_rows=not self._columns)
         return _ROW_ID in RunContext.of(replace(cut.plan, constants=state.constants), None).system
 
     def sides_of(self, name: CauseName, before: Swapped, after: Swapped) -> LoadedTwice | None:
-        """Where the data of a cause is read first, upstream pairs coming last."""
+        """The first pair that reads the data of a cause, from the end of the chain."""
         for pair in reversed(tuple(self.pair.upstream())):
             for cause in pair.own.get(name, ()):
                 plans = self if pair is self.pair else self.chain.states_of(pair).plans
@@ -369,7 +373,7 @@ class ChainedPlans:
 
 
 class ChainedSources(HybridSources):
-    """The data of a pair's states: what runs read, with slices from scratch in the place of what changed."""
+    """The data of a pair's states: the sources of its runs, with computed slices in the place of changed ones."""
 
     def __init__(
         self,

@@ -79,11 +79,11 @@ def find_recorded_run(environment: RunEnvironment, text: str) -> RecordedRun:
     return RecordedRun(record, restore_run(snapshot, environment.root, environment.storage), pins, commits)
 
 
-def choose_outputs(a: RecordedRun, b: RecordedRun, wanted: str | None) -> tuple[OutputResult, OutputResult]:
-    """The output of each run that this names; without a name the last of A, and in B the one that belongs to it."""
-    first = choose_output(a.outputs, a.prepared, wanted)
-    if wanted is not None:
-        return first, choose_output(b.outputs, b.prepared, wanted)
+def choose_outputs(a: RecordedRun, b: RecordedRun, name: str | None) -> tuple[OutputResult, OutputResult]:
+    """The output of each run with a name; without one, the last of A and its counterpart in B."""
+    first = choose_output(a.outputs, a.prepared, name)
+    if name is not None:
+        return first, choose_output(b.outputs, b.prepared, name)
     by_id = {output.operation_id: output for output in b.outputs if not has_default_id(output)}
     by_label = {output.destination.removesuffix(SANDBOX_SUFFIX): output for output in b.outputs}
     counterpart = by_id.get(first.operation_id) or by_label.get(first.destination.removesuffix(SANDBOX_SUFFIX))
@@ -132,14 +132,14 @@ class ComparedOutput:
         return self.plan.step(seq).name if seq else _LOADED_NAME
 
 
-def choose_rows(a: ComparedOutput, b: ComparedOutput, wanted: int | None) -> ComparedRows:
-    """The rows of one operation: the wanted one, else the last aggregate that both outputs write, else loaded rows."""
+def choose_rows(a: ComparedOutput, b: ComparedOutput, seq: int | None) -> ComparedRows:
+    """The rows of an operation by its seq, else of the last aggregate that both outputs write, else loaded rows."""
     pairs = _maker_pairs(a, b)
-    if wanted is not None:
-        named_pairs = [pair for pair in pairs if wanted in pair and (pair[1] == wanted or wanted not in b.makers)]
+    if seq is not None:
+        named_pairs = [pair for pair in pairs if seq in pair and (pair[1] == seq or seq not in b.makers)]
         if not named_pairs:
             listed = ", ".join(f"{seq_b} ({b.maker_name(seq_b)})" for _, seq_b in pairs) or "none"
-            raise DaybookError("RUN_065", seq=wanted, output=b.step.name, known=listed)
+            raise DaybookError("RUN_065", seq=seq, output=b.step.name, known=listed)
         return _rows(b, *named_pairs[-1])
     aggregates = [pair for pair in pairs if pair[0] in a.aggregates() and pair[1] in b.aggregates()]
     loaded = [pair for pair in pairs if pair == (LOADED, LOADED)]
@@ -166,10 +166,10 @@ class RowKeyColumns:
     origin: KeyOrigin
 
 
-def choose_key(a: ComparedOutput, b: ComparedOutput, rows: ComparedRows, given: tuple[str, ...]) -> RowKeyColumns:
-    """The given columns, else those the rows are grouped by, else the natural key, else the row id."""
-    if given:
-        return RowKeyColumns(_known_columns(a, b, given), "given")
+def choose_key(a: ComparedOutput, b: ComparedOutput, rows: ComparedRows, columns: tuple[str, ...]) -> RowKeyColumns:
+    """The requested columns, else those the rows are grouped by, else the natural key, else the row id."""
+    if columns:
+        return RowKeyColumns(_known_columns(a, b, columns), "given")
     for origin, columns_a, columns_b in (
         ("group_by", _group_by(a, rows.seq_a), _group_by(b, rows.seq_b)),
         ("natural_key", _natural_key(a, rows.seq_a), _natural_key(b, rows.seq_b)),

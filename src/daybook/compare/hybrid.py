@@ -38,7 +38,7 @@ from daybook.runs.snapshot import SourceSnapshot
 Side: TypeAlias = Literal["a", "b"]
 Swapped: TypeAlias = frozenset[CauseName]
 
-# Between numbers of operations, as people leave them.
+# The step between seqs, as people number operations.
 _SEQ_STEP = 10
 
 
@@ -53,7 +53,7 @@ class MadeSlice:
 
 @dataclass(frozen=True, slots=True)
 class HybridRead:
-    """How one load of a half-way state is read: whose data, by whose definition, as of whose day.
+    """How a load of an intermediate state is read: the data, the definition and the day of A or of B.
 
     With `made` the data is that of slices which are not all of one side, for the period of `period_side`. With
     `has_content_ids` rows are identified by their content, as those of computed slices are.
@@ -72,7 +72,7 @@ class HybridRead:
 
 @dataclass(frozen=True, slots=True)
 class HybridPlan:
-    """A half-way state: its plan, the output whose rows are measured, and how its loads are read, by their keys."""
+    """An intermediate state: its plan, the output whose rows are measured, and how each load is read, by its key."""
 
     plan: Plan
     output: OutputStep
@@ -91,10 +91,10 @@ class HybridPlan:
 
 
 class StatePlans(Protocol):
-    """Plans the half-way states between two runs by the causes that are swapped."""
+    """Plans the intermediate states between two runs by the causes that are swapped."""
 
     def plan(self, swapped: Swapped) -> HybridPlan:
-        """The state with these causes swapped; all that is wrong with it is raised."""
+        """The state with these causes swapped; raises all its errors."""
         ...
 
     def output(self, side: Side) -> ComparedOutput: ...
@@ -114,7 +114,7 @@ class LoadedTwice:
 
 
 class FrameSource(Protocol):
-    """Reads the data of half-way states."""
+    """Reads the data of intermediate states."""
 
     def frame(self, read: HybridRead) -> SourceFrame: ...
 
@@ -122,7 +122,7 @@ class FrameSource(Protocol):
 def load_twice(
     before: HybridPlan, after: HybridPlan, dataset_id: str, sources: FrameSource | None = None
 ) -> LoadedTwice | None:
-    """None for a dataset that one of the states does not load, so that no row of it has a counterpart."""
+    """A dataset as both states load it; None where one does not, so that its rows have no counterparts."""
     loads = [
         next((load for load in state.plan.loads if load.dataset_id == dataset_id), None) for state in (before, after)
     ]
@@ -132,7 +132,7 @@ def load_twice(
 
 
 class Hybrids:
-    """Plans half-way states; nothing is read and nothing is computed."""
+    """Plans intermediate states, without reading or computing rows."""
 
     def __init__(self, a: ComparedOutput, b: ComparedOutput, rows: ComparedRows, differences: RunDifferences) -> None:
         self._sides: Mapping[Side, ComparedOutput] = {"a": a, "b": b}
@@ -151,7 +151,7 @@ class Hybrids:
         return self._sides[side].run
 
     def plan(self, swapped: Swapped) -> HybridPlan:
-        """The state with these causes swapped; all that is wrong with it is raised."""
+        """The state with these causes swapped; raises all its errors."""
         if swapped not in self._planned:
             self._planned[swapped] = self._plan(swapped)
         return self._planned[swapped]
@@ -242,7 +242,7 @@ class Hybrids:
         return Constants(timestamp, period, values)
 
     def _parameter_sides(self, swapped: Swapped) -> dict[str, Side]:
-        """Of a parameter that both have, by the cause; of any other, the side that has it."""
+        """The side of each parameter: by its cause where both have it, else the side that has it."""
         ours, theirs = (self._sides[side].plan.project.parameters for side in ("a", "b"))
         return {
             name: self._swapped_side("parameter", name, swapped)
@@ -291,7 +291,7 @@ class Hybrids:
         return self._side("dataset", dataset_id, swapped)
 
     def _side(self, kind: CauseKind, dataset_id: str, swapped: Swapped) -> Side:
-        """Of a dataset that both runs read, by the cause; of any other, the run that reads it."""
+        """The side of a dataset: by its cause where both runs read it, else the run that reads it."""
         if dataset_id in self._common:
             return self._swapped_side(kind, dataset_id, swapped)
         return "a" if load_of(self.run("a"), dataset_id) is not None else "b"
@@ -304,7 +304,7 @@ class Hybrids:
 
 
 def _numbered(operation: Operation, seq: int, project: Project) -> Operation:
-    """The operation with what it refers to written out, at its place; an output with all columns."""
+    """The operation with its named texts written out and a new seq; an output with all columns."""
     numbered = with_named_texts(operation, named_texts(project)).model_copy(update={"seq": seq, "id": f"op-{seq}"})
     if isinstance(numbered, OutputOperation):
         arguments = numbered.arguments.model_copy(
@@ -315,7 +315,7 @@ def _numbered(operation: Operation, seq: int, project: Project) -> Operation:
 
 
 def _merged_seqs(pairs: Iterable[AlignedOperation]) -> dict[tuple[AlignedOperation, Side], int]:
-    """One order for the operations of both sides: what both have in the same order, and between that what one has."""
+    """One order for the operations of both sides: common ones in their order, those of one side between them."""
     aligned = tuple(pairs)
     moved = moved_pairs(aligned)
     backbone = sorted(

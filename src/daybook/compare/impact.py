@@ -40,7 +40,7 @@ from daybook.runs.environment import RunEnvironment
 
 @dataclass(frozen=True, slots=True)
 class ImpactCause:
-    """A change of a definition, and what it moves; `project` is None for a dataset."""
+    """A changed definition, and its share of the difference; `project` is None for a dataset."""
 
     project: str | None
     name: str
@@ -70,7 +70,7 @@ class MeasureImpact:
 
 @dataclass(frozen=True, slots=True)
 class ImpactResult:
-    """What the files would do to closes, compared with `against`: the active versions, or a commit."""
+    """The effect of the files on closes, compared with `against`: the active versions, or a commit."""
 
     against: str
     outputs: tuple[MeasureImpact, ...]
@@ -87,7 +87,7 @@ class ImpactResult:
 
     @property
     def moved(self) -> tuple[MeasureImpact, ...]:
-        """Totals that move; of an output whose rows change and whose totals stay, the first one."""
+        """Totals with a difference; of an output where only rows change, the first total."""
         moved: list[MeasureImpact] = []
         for _, measures in groupby(self.outputs, key=lambda item: (item.project, item.period, item.output)):
             of_output = tuple(measures)
@@ -173,7 +173,7 @@ class _ComparedTotals:
 
 
 class _ImpactWalk:
-    """Computes outputs with the changes, and with one change after the other where there are several."""
+    """Computes outputs with all changes, and where there are several, with one more at a time."""
 
     def __init__(
         self, environment: RunEnvironment, spark: SparkSession, chain: Chain, differences: RunDifferences
@@ -182,7 +182,7 @@ class _ImpactWalk:
         self._spark = spark
         self._chain = chain
         self._differences = differences
-        # What is kept for an output, and what was compared, by identity: outputs live as long as the walk.
+        # By the identity of outputs, which live as long as the walk.
         self._kept: dict[int, DataFrame | None] = {}
         self._frames: dict[tuple[str, int], DataFrame] = {}
         self._results: dict[tuple[object, ...], _ComparedTotals] = {}
@@ -227,7 +227,7 @@ class _ImpactWalk:
             )
 
     def _steps(self, pair: RunPair, order: Sequence[CauseName]) -> Iterator[tuple[tuple[CauseName, ...], str]]:
-        """One change after the other, with the state that it gives; what cannot be computed takes the next along."""
+        """Each change with the state after it; a change that cannot be computed alone is grouped with the next one."""
         remaining = list(order)
         swapped: Swapped = frozenset()
         while remaining:
@@ -246,7 +246,7 @@ class _ImpactWalk:
             yield tuple(group), name
 
     def _totals(self, df: DataFrame, columns: Sequence[ComparedColumn]) -> dict[str, Number]:
-        """The sums of columns; a state in which a column is not there yet has no total of it."""
+        """The sums of columns; 0 for a column that a state does not have."""
         present = [column for column in columns if column.name in df.columns]
         sums = []
         for number, column in enumerate(present):
@@ -292,7 +292,7 @@ class _ImpactWalk:
         return StatePass.of(*self._chain.states_of(output.pair).plans.whole(frozenset()))
 
     def _written(self, output: OutputPair) -> DataFrame | None:
-        """The compared rows as the run wrote them; None where they are not kept, or not apart from others."""
+        """The compared rows as the run wrote them; None where they are gone, or cannot be told from others."""
         a = output.pair.a
         if id(output) not in self._kept:
             written = written_slice(self._environment, self._spark, a)
@@ -309,14 +309,14 @@ class _ImpactWalk:
         keys, values, _ = compared_columns(pair.a, pair.b, key, output.rows)
         summed = tuple(column for column in values if column.has_total)
         before = self._rows(output, others, "a")
-        known = (id(before), name, tuple(keys), tuple(values))
-        if known not in self._results:
+        comparison = (id(before), name, tuple(keys), tuple(values))
+        if comparison not in self._results:
             if name == "a":
                 totals = self._totals(before, summed)
-                self._results[known] = _ComparedTotals(summed, totals, totals, 0)
+                self._results[comparison] = _ComparedTotals(summed, totals, totals, 0)
             else:
-                self._results[known] = self._compare(pair, before, self._rows(output, others, name), keys, values)
-        return self._results[known]
+                self._results[comparison] = self._compare(pair, before, self._rows(output, others, name), keys, values)
+        return self._results[comparison]
 
     def _compare(
         self,

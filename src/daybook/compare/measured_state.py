@@ -29,7 +29,7 @@ from daybook.model.types import Value
 from daybook.plan.partial_plan import PartialPlan
 from daybook.runs.environment import RunEnvironment
 
-# More groups than a person reads.
+# A person does not read more groups.
 MOST_GROUPS = 10_000
 # Parts of a hash whose sum over two billion rows is a 64-bit integer.
 _HASH_PARTS = 2**32
@@ -80,13 +80,13 @@ class WholeOutput:
 
 
 class HybridSources:
-    """The data of half-way states, each dataset read once for every way it is read."""
+    """The data of intermediate states; each combination of data and definition is read once."""
 
     def __init__(self, environment: RunEnvironment, spark: SparkSession, hybrids: Hybrids) -> None:
         self._environment = environment
         self._spark = spark
         self._hybrids = hybrids
-        self._known: dict[tuple[str, str, Side, Side], SourceFrame] = {}
+        self._frames: dict[tuple[str, str, Side, Side], SourceFrame] = {}
 
     def frame(self, read: HybridRead) -> SourceFrame:
         frame = replace(self.frame_as_read(read), as_of=read.as_of)
@@ -95,14 +95,14 @@ class HybridSources:
     def frame_as_read(self, read: HybridRead) -> SourceFrame:
         """What a run read, as of its own day."""
         key = (read.dataset_id, read.source_key, read.data, read.definition)
-        if key not in self._known:
-            self._known[key] = self._read(read)
-        return self._known[key]
+        if key not in self._frames:
+            self._frames[key] = self._read(read)
+        return self._frames[key]
 
     def _read(self, read: HybridRead) -> SourceFrame:
         run = self._hybrids.run(read.data)
         source = run.snapshot.source(read.source_key)
-        # A run that is only planned reads what no run has read before as it is now.
+        # A planned run reads sources without pins as they are now.
         pins = run.pins.get(read.source_key, () if run.commits else None)
         is_own = read.data == read.definition
         if not is_own and any(isinstance(pin, LandedPin) for pin in pins or ()):
@@ -121,7 +121,7 @@ class HybridSources:
         return replace(loaded.frame, periods=periods)
 
     def _refuse_other_columns(self, read: HybridRead) -> None:
-        """A landing has the columns of the definition it was made by, and others would be read as NULL."""
+        """IO_002 for columns that the landing was not made with: they would be read as NULL."""
         landed = self._hybrids.definition_of(read.data, read.dataset_id)
         types = {column.name: column.type for column in landed.dataset.main_table.columns}
         for column in read.version.dataset.main_table.columns:
@@ -150,24 +150,24 @@ class StateEngine:
     @contextmanager
     def rows(self, state: HybridPlan, cut: PartialPlan) -> Iterator[DataFrame]:
         """The rows of a partial plan of a state, lazily; checks that failed are raised at the end."""
-        this = StatePass.of(state, cut)
-        start = self.shared.start(this)
+        state_pass = StatePass.of(state, cut)
+        start = self.shared.start(state_pass)
         self.computations += start is None
         frames = {key: self.sources.frame(state.reads[whole]) for key, whole in cut.feeds.items()}
         with Pipeline(
             self.spark,
-            # Nobody reads how the measures of the project come about, and rows written down have no other columns.
+            # The totals of the project are not needed, and shared rows lack the columns for them.
             replace(cut.plan, measures=()),
             frames,
             staging=self.new_folder(),
-            forks=self.shared.forks(this),
+            forks=self.shared.forks(state_pass),
             start=start,
         ) as pipeline:
             (group,) = pipeline.groups()
             (output,) = group.outputs
             yield output.df
             group.verify()
-            self.shared.keep(this, pipeline.kept)
+            self.shared.keep(state_pass, pipeline.kept)
 
 
 def measure_state(engine: StateEngine, state: HybridPlan, measure: Measure) -> MeasuredState:
@@ -215,7 +215,7 @@ def measure_output(
 
 
 def collect_totals(df: DataFrame, measure: Measure) -> MeasuredState:
-    """One row per group leaves Spark."""
+    """Collects one row for each group."""
     summed = _Summed.of(df, measure)
     keys = [F.col(quote_identifier(name)).alias(f"k{number}") for number, name in enumerate(measure.by)]
     grouped = df.select(summed.column, *keys).groupBy(*(f"k{number}" for number in range(len(keys))))
@@ -246,7 +246,7 @@ class _Summed:
 
 
 def _collect(df: DataFrame, measure: Measure) -> list[dict[str, Any]]:
-    """One more row than groups may be there for what is not measured."""
+    """Collects at most the allowed groups; rows that are not measured add one more."""
     rows: list[dict[str, Any]] = df.limit(MOST_GROUPS + 2).toArrow().to_pylist()
     if sum(row.get("is_measured", True) for row in rows) > MOST_GROUPS:
         raise DaybookError("RUN_075", most=f"{MOST_GROUPS:,}", columns=", ".join(measure.by))
@@ -266,7 +266,7 @@ def _measured(groups: Iterable[Mapping[str, Any]], measure: Measure) -> Measured
 
 @dataclass(frozen=True, slots=True)
 class WrittenOutput:
-    """What is left of what a run wrote: its rows in a table that kept its version, or their fingerprint and number."""
+    """The evidence of a written output: its rows, where the table kept its version, or their fingerprint and number."""
 
     output: ComparedOutput
     df: DataFrame | None
@@ -288,15 +288,17 @@ class WrittenOutput:
             return ()
         return tuple(self.output.run.prepared.output(seq).target.columns)
 
-    def check(self, rows: int, measure: Measure, found: MeasuredState, whole: WholeOutput | None) -> tuple[Notice, ...]:
-        """RUN_068 where `found`, the rows of operation `rows`, or the whole output differ from what was written."""
+    def check(
+        self, rows: int, measure: Measure, measured: MeasuredState, whole: WholeOutput | None
+    ) -> tuple[Notice, ...]:
+        """RUN_068 where `measured`, the rows of operation `rows`, or the whole output differ from what was written."""
         column = Measure(measure.column)
         if whole is None:
             if self.df is None:
                 raise AssertionError("what was not kept is compared as a whole")
             df = self.df if len(self.output.makers) == 1 else self.df.where(self.df[SEQ_COLUMN] == rows)
             written = collect_totals(df, column)
-            self._compare((found.rows, found.total), (written.rows, written.total))
+            self._compare((measured.rows, measured.total), (written.rows, written.total))
             return ()
         if self.df is not None:
             written = collect_totals(self.df, column)

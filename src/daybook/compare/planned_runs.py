@@ -1,4 +1,4 @@
-"""Runs as they would be with changed definitions: on the inputs that they pinned, and on each other's results."""
+"""Plans recorded runs with changed definitions, on their pinned inputs and on the results of each other."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,13 +21,13 @@ from daybook.runs.outputs import fit_plan, plan_targets
 from daybook.runs.snapshot import RunSnapshot, SourceSnapshot
 from daybook.runs.sources import StoredPeriods, resolve_sources
 
-# No run has an id that ends so.
+# The ids of recorded runs do not end like this.
 _PLANNED = "-planned"
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedDefinitions:
-    """What files say now: the projects and datasets that they change, and everything that projects see then."""
+    """The projects and datasets that the files change, and the definitions that projects see with them."""
 
     projects: Mapping[str, Definition[Project]]
     datasets: frozenset[str]
@@ -37,9 +37,9 @@ class ChangedDefinitions:
 
 @dataclass(slots=True)
 class PlannedRuns:
-    """Plans the last runs of `nodes`, projects and periods, with changed definitions, and gives runs by their id.
+    """Recorded runs and their plans, by id; only runs of `nodes`, projects and periods, are planned.
 
-    Runs that neither a change nor the result of another planned run concerns have no plan.
+    A run has no plan where neither a change nor another planned run affects it.
     """
 
     environment: RunEnvironment
@@ -64,10 +64,10 @@ class PlannedRuns:
         """The slices behind the sources of a run; a planned one reads those of planned runs in their place."""
         if run.id not in self._made:
             with self.environment.store.read() as transaction:
-                made = find_made_sources(transaction, run.snapshot, run.pins, self.environment.root)
+                slices_by_key = find_made_sources(transaction, run.snapshot, run.pins, self.environment.root)
             if run.id.endswith(_PLANNED):
-                made = {key: tuple(map(self._replanned, slices)) for key, slices in made.items()}
-            self._made[run.id] = made
+                slices_by_key = {key: tuple(map(self._replanned, slices)) for key, slices in slices_by_key.items()}
+            self._made[run.id] = slices_by_key
         return self._made[run.id]
 
     def _replanned(self, slice_: ReadSlice) -> ReadSlice:
@@ -81,7 +81,7 @@ class PlannedRuns:
         return slice_ if seq is None else replace(slice_, run_id=planned.id, seq=seq)
 
     def planned(self, run_id: str) -> RecordedRun | None:
-        """The run as it would be now; None where it would be the same."""
+        """The run with the changed definitions; None where they do not affect it."""
         if run_id not in self._planned:
             recorded = self.load(run_id)
             self._planned[run_id] = self._plan(recorded) if self._is_concerned(recorded) else None
@@ -159,13 +159,13 @@ def _same_source(before: RunSnapshot, keys: Mapping[str, str], load: LoadStep) -
 
 
 def _parameters(before: RunSnapshot, project: Project) -> dict[str, str]:
-    """The values that the run was given, and the present defaults where it used the defaults of its time."""
-    given = {
+    """The values that were passed to the run, and the present defaults in place of former ones."""
+    requested = {
         name: text
         for name, text in before.parameters.items()
         if name in project.parameters and not _is_default(before.project, name, text)
     }
-    return parameter_texts(parameter_values(project.id, project.parameters, given))
+    return parameter_texts(parameter_values(project.id, project.parameters, requested))
 
 
 def _is_default(project: Project, name: str, text: str) -> bool:

@@ -18,10 +18,10 @@ from daybook.resolve.calendars.calendar import DAY, PeriodCalendar
 from daybook.resolve.calendars.periods import calendar_for
 from daybook.runs.snapshot import recorded_definitions
 
-# What a source does; everything else belongs to projects, or to all of them.
+# Causes of sources; the other kinds belong to one project, or to all.
 _OF_SOURCES: tuple[CauseKind, ...] = ("data", "as_of", "dataset")
 _OF_ALL: tuple[CauseKind, ...] = ("timestamp", "period")
-# Further apart no two periods are aligned.
+# Periods further apart are not aligned.
 _MOST_STEPS = 5_000
 
 
@@ -88,7 +88,6 @@ class PairFinder:
         self._load = load
         self._made_sources = made_sources
         self._periods = root_a.snapshot.period, root_b.snapshot.period
-        self._project_id = root_b.record.project_id
         self._pairs: dict[tuple[str, int, str, int], RunPair] = {}
         self._names: dict[tuple[str, str, str | None], CauseName] = {}
 
@@ -107,7 +106,7 @@ class PairFinder:
                 made[dataset_id] = slices
         own: dict[CauseName, set[CauseName]] = {}
         for cause in differences.causes:
-            # Other pairs are behind what they made.
+            # The causes of a made dataset are those of the pair that made it.
             if cause.kind not in ("data", "dataset") or cause.name not in made:
                 own.setdefault(self._name_in_chain(b.run, cause), set()).add(cause)
         behind = [slice_.pair.relevant for slices in made.values() for slice_ in slices if slice_.pair is not None]
@@ -115,12 +114,12 @@ class PairFinder:
         return RunPair(a, b, differences, made, {name: frozenset(causes) for name, causes in own.items()}, relevant)
 
     def _name_in_chain(self, run: RecordedRun, cause: CauseName) -> CauseName:
-        """What a cause between two runs is called among all runs: one name, wherever it counts."""
+        """The name of a cause in the whole chain, the same for all pairs that it concerns."""
         project_id = run.record.project_id
         match cause.kind:
             case "data" | "dataset" | "as_of":
                 if cause.kind == "data" and cause.label != f"data of {cause.name}":
-                    # Another input is a matter of the project.
+                    # The project reads another input.
                     name = replace(cause, project=project_id, label=f"{project_id}: {cause.label}")
                 else:
                     viewed_id = _viewed_id(run, cause.name)
@@ -154,7 +153,7 @@ class PairFinder:
                 for left, right in aligned
             )
         except DaybookError:
-            # What made it is gone, so all of it is one cause.
+            # The run that made it is gone, so the whole dataset is one cause.
             return ()
 
     def _slices(self, run: RecordedRun, dataset_id: str) -> tuple[ReadSlice, ...]:
@@ -217,26 +216,26 @@ def _viewed_id(run: RecordedRun, dataset_id: str) -> str:
 def chain_differences(*roots: RunPair) -> RunDifferences:
     """All causes behind pairs: sources by id, what concerns all projects, then projects, upstream first."""
     pairs = tuple(dict.fromkeys(pair for root in roots for pair in root.upstream()))
-    found = dict.fromkeys(name for pair in pairs for name in pair.own)
+    causes = dict.fromkeys(name for pair in pairs for name in pair.own)
     sources = sorted(
-        (name for name in found if name.kind in _OF_SOURCES and name.project is None),
+        (name for name in causes if name.kind in _OF_SOURCES and name.project is None),
         key=lambda name: (name.name, _OF_SOURCES.index(name.kind)),
     )
-    shared = [name for kind in _OF_ALL for name in found if name.kind == kind]
+    shared = [name for kind in _OF_ALL for name in causes if name.kind == kind]
     projects = dict.fromkeys(pair.b.run.record.project_id for pair in pairs)
     kinds: tuple[CauseKind, ...] = ("data", "parameter", "definition")
     of_projects = [
         name
         for project_id in projects
         for kind in kinds
-        for name in found
+        for name in causes
         if name.project == project_id and name.kind == kind
     ]
     return RunDifferences((*sources, *shared, *of_projects), {}, (), bound=_bound_causes(pairs))
 
 
 def _bound_causes(pairs: Iterable[RunPair]) -> tuple[BoundCauses, ...]:
-    """What is swapped together in one pair is so in all; groups that overlap become one."""
+    """Causes that are swapped together in one pair are so in all; overlapping groups are merged."""
     groups: list[BoundCauses] = []
     for pair in pairs:
         for bound in pair.differences.bound:

@@ -329,7 +329,7 @@ class _HalfwayError(Exception):
 
 
 def _reason(error: DaybookError) -> str:
-    """Why a state half-way could not be computed, in one sentence."""
+    """Why an intermediate state could not be computed, in one sentence."""
     root = flatten(error)[0]
     while root.causes:
         root = root.causes[0]

@@ -306,8 +306,8 @@ def _shared_invoice_lines(month: int, journal: int, chances: RandomStream) -> Jo
     )
 
 
-def _indexes_of(values: Sequence[str], known: Sequence[str]) -> Integers:
-    return np.array([known.index(value) for value in values], dtype=np.int64)
+def _indexes_of(values: Sequence[str], distinct: Sequence[str]) -> Integers:
+    return np.array([distinct.index(value) for value in values], dtype=np.int64)
 
 
 def _draw_choice(choices: Sequence[Integers], kinds: Integers, chances: RandomStream) -> Integers:

@@ -62,10 +62,10 @@ def explain_correction(
     workspace: OpenedWorkspace, period: str, *, listener: RunListener | None = None
 ) -> BridgeResult | None:
     """Close the month again as a draft, with the rates as they are corrected until its end, and say what that moves."""
-    found = GREGORIAN.find(period)
-    if found is None or workspace.settings.sandbox is None:
+    own_period = GREGORIAN.find(period)
+    if own_period is None or workspace.settings.sandbox is None:
         return None
-    request = RunRequest(CLOSE_PROJECTS[0], period, as_of=found.end_date, is_draft=True)
+    request = RunRequest(CLOSE_PROJECTS[0], period, as_of=own_period.end_date, is_draft=True)
     corrected = run_project(workspace, request)
     if corrected.failure is not None:
         raise corrected.failure
@@ -210,5 +210,5 @@ def read_headline(workspace: Path, period: str) -> tuple[HeadlineLine, ...]:
 
 
 def _statement_rank(line: HeadlineLine) -> tuple[int, str]:
-    known = line.account_type in _STATEMENT_ORDER
-    return (_STATEMENT_ORDER.index(line.account_type) if known else len(_STATEMENT_ORDER), line.account_type)
+    is_in_statement = line.account_type in _STATEMENT_ORDER
+    return (_STATEMENT_ORDER.index(line.account_type) if is_in_statement else len(_STATEMENT_ORDER), line.account_type)

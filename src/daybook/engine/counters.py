@@ -86,15 +86,17 @@ _ORDER_DIGITS = 19
 _ORDER_LENGTH = len(f'{{"{_ORDER_FIELD}":"') + _ORDER_DIGITS
 
 
-def failed_check_sql(seq: int, kind: type[FailedCheck], known: Mapping[str, object], values: Mapping[str, str]) -> str:
+def failed_check_sql(
+    seq: int, kind: type[FailedCheck], constants: Mapping[str, object], values: Mapping[str, str]
+) -> str:
     """SQL of the text of a check that fails at an operation, 0 being the load of the input.
 
-    The fields `known` are the same for all rows, `values` are SQL.
+    The fields `constants` are the same for all rows, `values` are SQL.
     """
     fields = {
         _ORDER_FIELD: quote_literal(f"{seq:0{_ORDER_DIGITS}}", STRING),
         _KIND_FIELD: quote_literal(kind.__name__, STRING),
-        **{name: quote_literal(str(value), STRING) for name, value in known.items()},
+        **{name: quote_literal(str(value), STRING) for name, value in constants.items()},
         **{name: text_sql(sql) for name, sql in values.items()},
     }
     pairs = ", ".join(f"'{name}', {sql}" for name, sql in fields.items())

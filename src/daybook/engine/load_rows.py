@@ -120,13 +120,13 @@ def new_row_columns(context: RunContext, dataset_id: str, table: str, seq: int) 
     return {**_NO_VALUES, **columns, **dict.fromkeys(context.words, "0L"), FAULT_COLUMN: null_sql(STRING)}
 
 
-def row_id_sql(period: Period, kind: str, known: Sequence[str], parts: Sequence[str]) -> str:
-    """SQL of an id: `known` are texts that all rows share, `parts` SQL of what distinguishes one row from another.
+def row_id_sql(period: Period, kind: str, shared_texts: Sequence[str], parts: Sequence[str]) -> str:
+    """SQL of an id: `shared_texts` are the same for all rows, `parts` are SQL of what tells rows apart.
 
     MD5 is a published standard, so ids stay the same across Spark versions, and 74 of its bits make a collision
     among a billion rows a matter of 1 to 38,000.
     """
-    head = "".join(f"{len(text.encode())}:{text}" for text in (kind, *known))
+    head = "".join(f"{len(text.encode())}:{text}" for text in (kind, *shared_texts))
     digest = f"MD5(CONCAT({quote_literal(head, STRING)}, {', '.join(_length_prefixed(part) for part in parts)}))"
     return (
         f"CONCAT({quote_literal(_time_part(period.start_date), STRING)}, SUBSTR({digest}, 1, 3), '-', "

@@ -187,10 +187,10 @@ def closest_match(name: str, candidates: Iterable[str]) -> str | None:
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
     """A hint, or the list of candidates when it is short and nothing is close."""
-    known = sorted(candidates)
-    if found := closest_match(name, known):
-        return f"did you mean {found}?"
-    return f"known: {', '.join(known)}" if 0 < len(known) <= 12 else None
+    names = sorted(candidates)
+    if nearest := closest_match(name, names):
+        return f"did you mean {nearest}?"
+    return f"known: {', '.join(names)}" if 0 < len(names) <= 12 else None
 
 
 def _edit_distance(left: str, right: str) -> int:

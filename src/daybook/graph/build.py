@@ -136,8 +136,8 @@ def build(
         locked = frozenset() if request.is_draft else frozenset(filter(close.is_locked, edges))
     is_applied = environment.store.is_shared
     if not request.is_draft and fresh.keys() | locked != edges.keys():
-        said, is_applied = _apply_files(files, environment, close, edges)
-        notices += said
+        apply_notices, is_applied = _apply_files(files, environment, close, edges)
+        notices += apply_notices
     order = in_order(edges, edges)
     listener.planned(order)
     build_id = new_run_id(environment.clock())
@@ -405,5 +405,5 @@ def _append_reason(close: Close, run: RunRecord) -> str | None:
         return None
     table = left[0].details.get("label", left[0].destination)
     is_slice = close.history.slices.is_collected(left[0].table)
-    way_out = f"; `daybook slices drop {table} {run.period}` removes them first" if is_slice else ""
-    return f"it appended rows for {run.period}, and a rerun would append them again{way_out}"
+    hint = f"; `daybook slices drop {table} {run.period}` removes them first" if is_slice else ""
+    return f"it appended rows for {run.period}, and a rerun would append them again{hint}"

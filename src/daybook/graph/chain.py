@@ -19,7 +19,7 @@ from daybook.io.landing.area import identity_columns, number_occurrences
 from daybook.io.pins import FilesPin, LandedPin, Pin
 from daybook.io.writer import is_exact
 from daybook.model.definition import DatasetVersion
-from daybook.model.types import RUN_PERIOD_COLUMN, STRING, ColumnType, DecimalType
+from daybook.model.types import RUN_PERIOD_COLUMN, STRING, TIME_COLUMNS, ColumnType, DecimalType
 from daybook.resolve.location import Location, Resolution
 from daybook.runs.snapshot import RunSnapshot, SourceSnapshot
 from daybook.runs.sources import slice_table
@@ -29,8 +29,6 @@ from daybook.store.store import Transaction
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-# When a row was computed says nothing of its content.
-_TIME_COLUMNS = frozenset({"_created_at", "_updated_at"})
 # A file that was changed later than this after its commit is no longer what the run wrote.
 _COMMIT_SECONDS = datetime.timedelta(seconds=2)
 
@@ -57,14 +55,14 @@ def find_made_sources(
     Left out is what cannot be computed again as it was read: slices that several runs appended to, data of runs that
     are no longer recorded, files that were changed since, and sources with several locations.
     """
-    made: dict[str, tuple[ReadSlice, ...]] = {}
+    slices_by_key: dict[str, tuple[ReadSlice, ...]] = {}
     for source in snapshot.sources:
         if len(source.resolution.locations) == 1:
             (location,) = source.resolution.locations
             slices = _slices_of(transaction, snapshot, source, location, pins.get(source.key, ()), root)
             if slices:
-                made[source.key] = slices
-    return made
+                slices_by_key[source.key] = slices
+    return slices_by_key
 
 
 def _slices_of(
@@ -210,7 +208,7 @@ def chained_frame(read: ChainedRead, parts: Sequence[SlicePart]) -> SourceFrame:
 def with_content_ids(frame: SourceFrame, version: DatasetVersion) -> SourceFrame:
     """The same rows, identified by their content and a number among equal ones instead of by their place."""
     declared = {column.name: column.type for column in version.dataset.main_table.columns}
-    carried = {name: carried_types()[name] for name in sorted(frame.carried) if name not in _TIME_COLUMNS}
+    carried = {name: carried_types()[name] for name in sorted(frame.carried) if name not in TIME_COLUMNS}
     content = [Binding(name, name, type_) for name, type_ in {**declared, **carried}.items()]
     plain = frame.rows.plain
 

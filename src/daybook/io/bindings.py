@@ -12,11 +12,11 @@ from daybook.model.types import COLUMN_SYNONYMS, RUN_PERIOD_COLUMN, STRING, SYST
 from daybook.resolve.location import Location
 
 
-def checked_options(format_: str, given: Mapping[str, Any], *, is_output: bool = False) -> dict[str, Any]:
+def checked_options(format_: str, values: Mapping[str, Any], *, is_output: bool = False) -> dict[str, Any]:
     """Every option of the format with its value or default; what it does not have is IO_011."""
-    violations = option_violations(format_, given, is_output=is_output)
+    violations = option_violations(format_, values, is_output=is_output)
     raise_all([DaybookError(violation.code, hint=violation.hint, **violation.parameters) for violation in violations])
-    return {**{option.name: option.default for option in FORMATS[format_].options}, **given}
+    return {**{option.name: option.default for option in FORMATS[format_].options}, **values}
 
 
 # Physical names a bitemporal table may use for its time columns.

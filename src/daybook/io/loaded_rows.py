@@ -280,8 +280,8 @@ def _has_other_rows_in_any_order(
     """As many rows, in another order or with other values: compared as sorted tables."""
     columns = _compared(request, part)
     key = ("order", before, now, [field.name for field in columns], part.periods, part.as_of)
-    if (found := kept.find(*key)) is not None or not looks:
-        return None if found is None else bool(found)
+    if (has_other_rows := kept.find(*key)) is not None or not looks:
+        return None if has_other_rows is None else bool(has_other_rows)
     tables = [_sorted_rows(request, folder, columns, part) for folder in (before, now)]
     has_changed = tables[0] is None or tables[1] is None or not tables[0].equals(tables[1])
     kept.keep(has_changed, *key)

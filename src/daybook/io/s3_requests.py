@@ -28,9 +28,9 @@ def _client(bucket: Bucket) -> Any:
     except ModuleNotFoundError:
         return None
     key, options = bucket.key(), bucket.settings.options
-    given: dict[str, Any] = {}
+    key_arguments: dict[str, Any] = {}
     if key is not None:
-        given = {
+        key_arguments = {
             "aws_access_key_id": key.id,
             "aws_secret_access_key": key.secret,
             "aws_session_token": key.token,
@@ -41,7 +41,9 @@ def _client(bucket: Bucket) -> Any:
         read_timeout=_REQUEST_SECONDS,
     )
     region = options.region or ("us-east-1" if options.endpoint else None)
-    return Session().create_client("s3", endpoint_url=options.endpoint, region_name=region, config=config, **given)
+    return Session().create_client(
+        "s3", endpoint_url=options.endpoint, region_name=region, config=config, **key_arguments
+    )
 
 
 @contextlib.contextmanager

@@ -140,9 +140,13 @@ class TableTarget(_OutputTarget):
 Target: TypeAlias = FileTarget | TableTarget
 
 
-def target_at(location: Location, **given: Any) -> Target:
+def target_at(location: Location, **arguments: Any) -> Target:
     """The target at a location."""
-    return TableTarget(location=location, **given) if location.is_database else FileTarget(location=location, **given)
+    return (
+        TableTarget(location=location, **arguments)
+        if location.is_database
+        else FileTarget(location=location, **arguments)
+    )
 
 
 # What a commit that removed a slice is marked by, where commits keep their mode.

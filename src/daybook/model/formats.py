@@ -236,10 +236,10 @@ def _list_file_formats(schema: dict[str, Any]) -> None:
 FileFormat = Annotated[str, AfterValidator(_check_file_format), Field(json_schema_extra=_list_file_formats)]
 
 
-def option_violations(format_: str, given: Mapping[str, Any], *, is_output: bool = False) -> Iterator[Violation]:
+def option_violations(format_: str, values: Mapping[str, Any], *, is_output: bool = False) -> Iterator[Violation]:
     """Options the format does not have, and values that cannot be used."""
     options = {option.name: option for option in FORMATS[format_].options}
-    for name, value in given.items():
+    for name, value in values.items():
         option = options.get(name)
         if option is None:
             yield violation("IO_011", name, hint=_suggest_option(name, options), format=format_, option=name)
@@ -250,7 +250,7 @@ def option_violations(format_: str, given: Mapping[str, Any], *, is_output: bool
             fixed = f"outputs are written with {name}: {option.default!r}"
             hint = fixed if option.default is not None else f"outputs have no {name}"
             yield violation("IO_011", name, hint=hint, format=f"{format_} output", option=f"{name}: {value!r}")
-    if given.get("live") is True and given.get("long_numbers") == "text":
+    if values.get("live") is True and values.get("long_numbers") == "text":
         hint = "formulas compute with numbers, so remove live or long_numbers"
         yield violation("IO_011", "long_numbers", hint=hint, format="xlsx with live", option="long_numbers: 'text'")
 

@@ -69,24 +69,26 @@ class Parameter(Declaration):
             raise_violations([violation("PROJECT_048", value=str(default), type=declared, reason=str(error))])
 
 
-def parameter_values(project_id: str, declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> dict[str, Value]:
-    """A value for every parameter of a project: what is given, else the default; raises all that is wrong."""
-    values, errors = _read_given(project_id, declared, given)
+def parameter_values(
+    project_id: str, declared: Mapping[str, Parameter], requested: Mapping[str, Any]
+) -> dict[str, Value]:
+    """A value for every parameter of a project: the requested one, else the default; raises all errors together."""
+    values, errors = _read_requested(project_id, declared, requested)
     for name, parameter in declared.items():
-        if name not in given and parameter.default is None:
+        if name not in requested and parameter.default is None:
             errors.append(DaybookError("RUN_049", name=name, project=project_id, type=parameter.type))
     raise_all(errors)
     return {name: values.get(name, parameter.default) for name, parameter in declared.items()}
 
 
-def given_values(project_id: str, declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> dict[str, Value]:
-    """The values that are given, whatever else a run needs; raises all that is wrong with them."""
-    values, errors = _read_given(project_id, declared, given)
+def given_values(project_id: str, declared: Mapping[str, Parameter], requested: Mapping[str, Any]) -> dict[str, Value]:
+    """The requested values alone, whatever else a run needs; raises all their errors together."""
+    values, errors = _read_requested(project_id, declared, requested)
     raise_all(errors)
     return values
 
 
-def _read_given(
+def _read_requested(
     project_id: str, declared: Mapping[str, Parameter], written: Mapping[str, Any]
 ) -> tuple[dict[str, Value], list[DaybookError]]:
     values: dict[str, Value] = {}
@@ -150,29 +152,29 @@ _TRUTH_VALUES = {"true": True, "false": False}
 _INTEGER_BITS = 63
 
 
-def read_value(given: object, type_: ColumnType) -> Value:
-    """What was given, as text or as a value of Python, exactly as a value of the type; ValueError says why it is none.
+def read_value(written: object, type_: ColumnType) -> Value:
+    """A text or a value of Python, exactly as a value of the type; ValueError says why it is none.
 
     Nothing is rounded or cut, and no value is converted from another kind.
     """
     match type_:
         case StringType():
-            return _read_text(given)
+            return _read_text(written)
         case IntegerType():
-            return _read_integer(given)
+            return _read_integer(written)
         case DecimalType():
-            return _read_decimal(given, type_)
+            return _read_decimal(written, type_)
         case FloatType():
-            return _read_float(given)
+            return _read_float(written)
         case BooleanType():
-            truth = _TRUTH_VALUES.get(given.lower()) if isinstance(given, str) else given
+            truth = _TRUTH_VALUES.get(written.lower()) if isinstance(written, str) else written
             if not isinstance(truth, bool):
                 raise ValueError("write true or false")
             return truth
         case DateType():
-            return _read_date(given)
+            return _read_date(written)
         case TimestampType():
-            return _read_timestamp(given)
+            return _read_timestamp(written)
         case NullType():
             raise TypeError("no value has the type null")
         case _:

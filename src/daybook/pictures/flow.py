@@ -76,8 +76,8 @@ def draw_flow(streams: Sequence[Stream], columns: Sequence[str], *, title: str, 
         drawn = _Drawing(stream, layout, top)
         parts.append(element("g", [tooltip(stream.label), *drawn.parts()], class_="stream"))
         top += drawn.height + _STREAM_GAP
-    told = "; ".join(sentence for stream in streams for sentence in _sentences(stream, columns))
-    return picture(parts, _WIDTH, top, name=name, title=title, description=told)
+    description = "; ".join(sentence for stream in streams for sentence in _sentences(stream, columns))
+    return picture(parts, _WIDTH, top, name=name, title=title, description=description)
 
 
 @dataclass(frozen=True, slots=True)

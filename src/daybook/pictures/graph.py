@@ -89,12 +89,12 @@ def _class_of(state: str) -> str:
 
 def _edge_labels(edges: Sequence[PictureEdge]) -> dict[tuple[str, str], list[str]]:
     """One line for all edges between two nodes."""
-    found: dict[tuple[str, str], list[str]] = {}
+    labels: dict[tuple[str, str], list[str]] = {}
     for edge in edges:
-        texts = found.setdefault((edge.source, edge.target), [])
+        texts = labels.setdefault((edge.source, edge.target), [])
         if edge.label and edge.label not in texts:
             texts.append(edge.label)
-    return found
+    return labels
 
 
 def _draw_edge(source: str, target: str, texts: Sequence[str], layout: Layout, *, shows_text: bool) -> str:
@@ -167,7 +167,7 @@ def draw_columns(
     hrefs: Mapping[tuple[str, str], str] | None = None,
 ) -> str:
     """Direct lines are solid, indirect ones dashed; the way of the chosen column is highlighted, the rest is pale."""
-    layout = lay_out({each.id: _table_size(each) for each in tables}, _table_edges(lines), gap=_GAP)
+    layout = lay_out({table.id: _table_size(table) for table in tables}, _table_edges(lines), gap=_GAP)
     places = _column_places(tables, layout)
     way = _way_of(chosen, lines) if chosen is not None else None
     drawn = [line for line in lines if line.source in places and line.target in places]
@@ -205,12 +205,12 @@ def _table_edges(lines: Sequence[ColumnLine]) -> list[tuple[str, str]]:
 
 def _column_places(tables: Sequence[TableColumns], layout: Layout) -> dict[tuple[str, str], Box]:
     """The line of every column in the box of its table."""
-    found = {}
+    places = {}
     for table in tables:
         box = layout.boxes[table.id]
         for number, column in enumerate(table.columns):
-            found[table.id, column] = Box(box.x, box.y + _heading_height(table) + number * _LINE, box.width, _LINE)
-    return found
+            places[table.id, column] = Box(box.x, box.y + _heading_height(table) + number * _LINE, box.width, _LINE)
+    return places
 
 
 def _way_of(chosen: tuple[str, str], lines: Sequence[ColumnLine]) -> set[tuple[str, str]]:

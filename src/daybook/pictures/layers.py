@@ -66,9 +66,9 @@ class _Slot:
 
 def lay_out(sizes: Mapping[str, Size], edges: Iterable[tuple[str, str]], *, gap: float = COLUMN_GAP) -> Layout:
     """Edges from unknown nodes, or from a node to itself, are left out; an edge of a cycle runs backwards."""
-    wanted = [edge for edge in dict.fromkeys(edges) if edge[0] != edge[1] and edge[0] in sizes and edge[1] in sizes]
-    forward = _without_cycles(sizes, wanted)
-    joined = {name for edge in wanted for name in edge}
+    drawn = [edge for edge in dict.fromkeys(edges) if edge[0] != edge[1] and edge[0] in sizes and edge[1] in sizes]
+    forward = _without_cycles(sizes, drawn)
+    joined = {name for edge in drawn for name in edge}
     alone = [name for name in sizes if name not in joined]
     layers, chains = _make_slots({name: sizes[name] for name in sizes if name in joined}, forward)
     _order(layers)
@@ -88,7 +88,7 @@ def lay_out(sizes: Mapping[str, Size], edges: Iterable[tuple[str, str]], *, gap:
         x += width + gap
     passes = {
         edge: tuple(passing[id(slot)] for slot in (chain if edge in forward else chain[::-1]))
-        for edge, chain in zip(wanted, (chains[_ordered(edge, forward)] for edge in wanted), strict=True)
+        for edge, chain in zip(drawn, (chains[_ordered(edge, forward)] for edge in drawn), strict=True)
     }
     bottom = max((box.y + box.height for box in (*boxes.values(), *passing.values())), default=0.0)
     _place_in_rows(alone, sizes, boxes, bottom + (ROW_GAP * 2 if boxes else 0.0))
@@ -184,8 +184,8 @@ def _order(layers: list[list[_Slot]]) -> None:
         for layer in layers[1:] if is_forward else layers[-2::-1]:
             layer.sort(key=lambda slot: _barycentre(slot, slot.before if is_forward else slot.after))
             _number([layer])
-        if (found := _crossings(layers)) < fewest:
-            best, fewest = [list(layer) for layer in layers], found
+        if (crossings := _crossings(layers)) < fewest:
+            best, fewest = [list(layer) for layer in layers], crossings
     for layer, order in zip(layers, best, strict=True):
         layer[:] = order
     _number(layers)
@@ -220,20 +220,20 @@ def _align(layers: list[list[_Slot]]) -> None:
     for number in range(_ALIGNMENTS):
         is_forward = number % 2 == 0
         for layer in layers[1:] if is_forward else layers[-2::-1]:
-            wanted = []
+            targets = []
             for slot in layer:
                 others = slot.before if is_forward else slot.after
-                wanted.append(sum(other.middle for other in others) / len(others) if others else slot.middle)
-            _separate(layer, wanted)
+                targets.append(sum(other.middle for other in others) / len(others) if others else slot.middle)
+            _separate(layer, targets)
 
 
-def _separate(layer: Sequence[_Slot], wanted: Sequence[float]) -> None:
-    """The heights nearest to the wanted ones, by least squares, that keep order and distance: pooled neighbours."""
+def _separate(layer: Sequence[_Slot], targets: Sequence[float]) -> None:
+    """The heights nearest to the targets, by least squares, that keep order and distance: pooled neighbours."""
     offsets = [0.0]
     for one, other in pairwise(layer):
         offsets.append(offsets[-1] + (one.size.height + other.size.height) / 2 + ROW_GAP)
     pools: list[tuple[float, int]] = []
-    for target, offset in zip(wanted, offsets, strict=True):
+    for target, offset in zip(targets, offsets, strict=True):
         total, count = target - offset, 1
         while pools and pools[-1][0] / pools[-1][1] > total / count:
             earlier = pools.pop()

@@ -76,8 +76,9 @@ def style_sheet() -> str:
 def text_width(text: str) -> float:
     """About how wide a text of 13 pixels is, rather more than less: no font is asked."""
     return sum(
-        CHARACTER_WIDTH * (0.55 if each in _NARROW_CHARACTERS else 1.5 if each in _WIDE_CHARACTERS else _weight(each))
-        for each in text
+        CHARACTER_WIDTH
+        * (0.55 if character in _NARROW_CHARACTERS else 1.5 if character in _WIDE_CHARACTERS else _weight(character))
+        for character in text
     )
 
 
@@ -105,13 +106,13 @@ def element(name: str, content: str | Iterable[str] = "", **attributes: object) 
 
     The content is SVG already, the values of attributes are not.
     """
-    given = "".join(
+    attribute_text = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{_attribute(value)}"'
         for key, value in attributes.items()
         if value is not None
     )
     inside = content if isinstance(content, str) else "".join(content)
-    return f"<{name}{given}>{inside}</{name}>" if inside else f"<{name}{given}/>"
+    return f"<{name}{attribute_text}>{inside}</{name}>" if inside else f"<{name}{attribute_text}/>"
 
 
 def _attribute(value: object) -> str:

@@ -120,9 +120,9 @@ def excludes(selector: CompiledExpression | None, seq: int) -> bool:
     return selector is not None and any(_holds_for_seq(part, seq) is False for part in conjuncts(selector.tree))
 
 
-def excludes_known(selector: CompiledExpression | None, known: Mapping[str, Any]) -> bool:
+def excludes_known(selector: CompiledExpression | None, values: Mapping[str, Any]) -> bool:
     """Whether the conditions of a selector exclude every row that has these values; None is NULL."""
-    return selector is not None and holds_for(selector.tree, known) is False
+    return selector is not None and holds_for(selector.tree, values) is False
 
 
 def excludes_all(selector: CompiledExpression | None, seqs: Iterable[int]) -> bool:

@@ -312,9 +312,9 @@ class PlanLineage:
 _HOW_ORDER = {how: number for number, how in enumerate(HOWS)}
 
 
-def input_order(each: ColumnInput) -> tuple[int, str, str]:
+def input_order(column_input: ColumnInput) -> tuple[int, str, str]:
     """Direct inputs first, then by name."""
-    return _HOW_ORDER[each.how], each.dataset_id, each.column
+    return _HOW_ORDER[column_input.how], column_input.dataset_id, column_input.column
 
 
 def _step_order(step: ColumnStep) -> tuple[int, str, str]:

@@ -177,8 +177,8 @@ class _BackwardWalk:
         for columns in self.needs.values():
             columns.difference_update(made_columns)
 
-    def note_missing(self, wanted: set[str], made: Schema) -> None:
-        self.missing |= wanted - made.keys() - SYSTEM_COLUMNS.keys()
+    def note_missing(self, names: set[str], schema: Schema) -> None:
+        self.missing |= names - schema.keys() - SYSTEM_COLUMNS.keys()
 
     def _pruned(self, step: Step) -> Step | None:
         match step:

@@ -64,9 +64,9 @@ def _pairs(written: Sequence[Row], computed: Sequence[Row], key: int | None) -> 
     if key is not None:
         by_key = {row[key]: row for row in computed}
         if len(by_key) == len(computed):
-            known = {row[key] for row in written}
+            written_keys = {row[key] for row in written}
             yield from ((row, by_key.get(row[key])) for row in sorted(written, key=_order))
-            yield from ((None, row) for row in computed if row[key] not in known)
+            yield from ((None, row) for row in computed if row[key] not in written_keys)
             return
     ordered, others = sorted(written, key=_order), sorted(computed, key=_order)
     for place in range(max(len(ordered), len(others))):

@@ -64,7 +64,7 @@ def in_format(value: datetime.date, written: str) -> str:
 def parse_date(text: str, written: str = "yyyy-MM-dd") -> datetime.date:
     digits = {"yyyy": r"(?P<year>[0-9]{4})", "MM": r"(?P<month>[0-9]{2})", "dd": r"(?P<day>[0-9]{2})"}
     pattern = re.sub("yyyy|MM|dd", lambda match: digits[match[0]], re.escape(written).replace("\\-", "-"))
-    found = re.fullmatch(pattern, text)
-    if not found:
+    match = re.fullmatch(pattern, text)
+    if not match:
         raise ValueFailureError(f"{text!r} is not a date written {written}")
-    return make_date(*(int(found[part]) for part in ("year", "month", "day")))
+    return make_date(*(int(match[part]) for part in ("year", "month", "day")))

@@ -111,10 +111,10 @@ class WorkingDataset:
     def _load_source(self, key: TableKey, *, with_ids: bool) -> LoadedTable:
         """The live rows of a join or an append source; a dataset that is read again is loaded once."""
         table = self.tables[key]
-        known = (id(table), with_ids)
-        if known not in self._loaded:
-            self._loaded[known] = load(table, self.facts, with_deleted=False, with_ids=with_ids)
-        return self._loaded[known]
+        loaded_as = (id(table), with_ids)
+        if loaded_as not in self._loaded:
+            self._loaded[loaded_as] = load(table, self.facts, with_deleted=False, with_ids=with_ids)
+        return self._loaded[loaded_as]
 
     def _picker(self, step: Step, selector: Condition | None, layout: Layout, what: str = "its selector") -> Picker:
         """Whether a row is live and picked; a selector that is NULL does not pick."""
@@ -287,7 +287,7 @@ class WorkingDataset:
         system = self._made_system_columns(step.name.seq, self.tables[INPUT])
         for key, values in summaries:
             columns = dict(zip(step.group_by, key, strict=True))
-            columns |= {value.column: made for value, made in zip(step.values, values, strict=True)}
+            columns |= {value.column: cell for value, cell in zip(step.values, values, strict=True)}
             self._add_row({**system, ROW_ID_NAME: ids.of(key), **columns})
         self.counts.append(OperationCount(step.name.seq, len(picked), len(summaries)))
 
@@ -361,7 +361,7 @@ class WorkingDataset:
         if step.group_by:
             summaries = self._summaries(step, step.group_by, step.values, rows, layout, needed)
             for key, values in summaries:
-                columns = {value.column: made for value, made in zip(step.values, values, strict=True)}
+                columns = {value.column: cell for value, cell in zip(step.values, values, strict=True)}
                 if "_labels" in columns:
                     columns["_labels"] = columns["_labels"] or ""
                 self._add_row({**system, ROW_ID_NAME: ids.of(("group", *key)), **columns})

@@ -156,7 +156,7 @@ def build_program(project: Project, tables: Mapping[TableKey, StoredTable], fact
                 steps = tuple(reader.steps())
             except TypeGrewError:
                 break
-            types = {name: STRING if made == NULL else made for name, made in reader.made_types().items()}
+            types = {name: STRING if type_ == NULL else type_ for name, type_ in reader.made_types().items()}
             if types == assumed:
                 return Program(steps, {name: types.get(name, type_) for name, type_ in reader.columns.items()})
             changed = frozenset(name for name, type_ in types.items() if assumed.get(name) != type_)
@@ -173,8 +173,8 @@ class TypeGrewError(Exception):
 
 
 def is_well_typed(node: Node) -> bool:
-    """Whether each of its decimals has room for its places."""
-    types = (each.type for each in node.walk())
+    """Whether every decimal of the tree has a precision that holds its scale."""
+    types = (part.type for part in node.walk())
     return all(type_.scale <= type_.precision for type_ in types if isinstance(type_, DecimalType))
 
 
@@ -221,7 +221,7 @@ class _Reader:
         self._expressions = {**project.selectors, **project.expressions}
         self._assumed = assumed
         self._growing = growing
-        self._fixed = {each.column: each.type for each in declared_column_types(project.operations)} | dict(declared)
+        self._fixed = {item.column: item.type for item in declared_column_types(project.operations)} | dict(declared)
         self._assigned: dict[str, list[TypedOperand]] = {}
         self.columns: dict[str, ColumnType] = dict(declared)
 
@@ -232,8 +232,8 @@ class _Reader:
     def _fitted(self, value: ComputedValue) -> ComputedValue:
         """A value with the type that it takes in its column; an average alone is rounded once."""
         column, node = value.column, value.node
-        if given := SYSTEM_COLUMNS.get(column) or self._fixed.get(column):
-            return replace(value, node=node.for_column(given), type=given)
+        if required := SYSTEM_COLUMNS.get(column) or self._fixed.get(column):
+            return replace(value, node=node.for_column(required), type=required)
         if not is_well_typed(node):
             raise TypeGrewError(column)
         operands = self._assigned.setdefault(column, [])
@@ -282,12 +282,14 @@ class _Reader:
                 if written is None:
                     columns = (*self.columns, *(SYSTEM_COLUMNS if arguments.system_columns else ()))
                 else:
-                    columns = tuple(self._column_name(each, self._main) for each in written)
-                order_by = tuple(self._column_name(each, self._main) for each in arguments.order_by)
+                    columns = tuple(self._column_name(reference, self._main) for reference in written)
+                order_by = tuple(self._column_name(reference, self._main) for reference in arguments.order_by)
                 types = {**self.columns, **SYSTEM_COLUMNS}
-                types |= {each: self._assumed[each] for each in self.columns if each in self._assumed}
-                labels = columns if written is None else tuple(split_reference(each)[1] for each in written)
-                return Output(name, selector, {each: types[each] for each in columns}, labels, order_by, arguments)
+                types |= {column: self._assumed[column] for column in self.columns if column in self._assumed}
+                labels = columns if written is None else tuple(split_reference(reference)[1] for reference in written)
+                return Output(
+                    name, selector, {column: types[column] for column in columns}, labels, order_by, arguments
+                )
             case _:
                 assert_never(operation)
 
@@ -310,12 +312,14 @@ class _Reader:
             mapped = tuple(ComputedValue(to, parse(text, names), text) for to, text in arguments.columns.items())
             return Append(name, selector, (), self._assign(mapped))
         if arguments.aggregation is None:
-            own = tuple(ComputedValue(each, Column(each, type_), each) for each, type_ in source.columns.items())
+            own = tuple(
+                ComputedValue(column, Column(column, type_), column) for column, type_ in source.columns.items()
+            )
             return Append(name, selector, (), self._assign(own))
-        group_by = tuple(self._column_name(each, source.name) for each in arguments.aggregation.group_by)
+        group_by = tuple(self._column_name(reference, source.name) for reference in arguments.aggregation.group_by)
         keys = tuple(
-            ComputedValue(each, Column(each, source.columns.get(each) or SYSTEM_COLUMNS[each]), each)
-            for each in group_by
+            ComputedValue(column, Column(column, source.columns.get(column) or SYSTEM_COLUMNS[column]), column)
+            for column in group_by
         )
         values = (*keys, *self._computed(arguments.aggregation.aggregations, names))
         return Append(name, selector, group_by, self._assign(values))
@@ -329,7 +333,7 @@ class _Reader:
         return Condition(parse(text, names), text) if text is not None else None
 
     def _computed(self, values: Sequence[Assignment | Aggregation], names: Names) -> tuple[ComputedValue, ...]:
-        return tuple(ComputedValue(each.column, parse(each.expression, names), each.expression) for each in values)
+        return tuple(ComputedValue(value.column, parse(value.expression, names), value.expression) for value in values)
 
     def _assign(self, values: Sequence[ComputedValue]) -> tuple[ComputedValue, ...]:
         """The values in the types of their columns, which exist from here on."""

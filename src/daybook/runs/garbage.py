@@ -67,7 +67,7 @@ def collect_garbage(
         read = transaction.retention.inputs_read()
         tables = transaction.retention.versioned_tables()
         sealed = transaction.seals.held_versions()
-        known = frozenset(transaction.retention.run_tokens())
+        run_ids = frozenset(transaction.retention.run_tokens())
         if not is_dry_run:
             transaction.retention.mark_expired(versions, now=now)
             transaction.retention.forget_runs(run.id for run in runs)
@@ -76,7 +76,7 @@ def collect_garbage(
             transaction.log.append("gc", f"{len(runs)} runs, {len(versions)} versions", details)
     forgotten = {run.id for run in runs}
     kept = [pin for run_id, details in read.items() if run_id not in forgotten for pin in _pins_from_details(details)]
-    landings = _unused_landings(environment, kept, known - forgotten)
+    landings = _unused_landings(environment, kept, run_ids - forgotten)
     if not is_dry_run:
         if any(located.location.format == "spark_catalog" for located in (*held, *released)):
             environment.session()
@@ -167,13 +167,13 @@ def _pins_from_details(details: Mapping[str, Any]) -> Iterable[Pin]:
         yield from (pin_from_json(pin) for pin in pins)
 
 
-def _unused_landings(environment: RunEnvironment, kept: Iterable[Pin], known: Collection[str]) -> tuple[str, ...]:
+def _unused_landings(environment: RunEnvironment, kept: Iterable[Pin], run_ids: Collection[str]) -> tuple[str, ...]:
     """Landings and replays that no kept run has read; none while a run is live."""
     if live_runs(environment.store):
         return ()
     subfolders = partial(list_subfolders, storage=environment.storage)
     if (tables := environment.storage.tables) is not None:
-        return tuple(_unused_tables(environment, tables, kept, known))
+        return tuple(_unused_tables(environment, tables, kept, run_ids))
     landing, replays = join_uri(environment.state, "landing"), join_uri(environment.state, "replays")
     needed = {pin.folder for pin in kept if isinstance(pin, LandedPin)}
     shared = [
@@ -181,21 +181,21 @@ def _unused_landings(environment: RunEnvironment, kept: Iterable[Pin], known: Co
         for name in subfolders(join_uri(landing, "files"))
         if f"files/{name}" not in needed
     ]
-    own = [join_uri(landing, f"runs/{name}") for name in subfolders(join_uri(landing, "runs")) if name not in known]
+    own = [join_uri(landing, f"runs/{name}") for name in subfolders(join_uri(landing, "runs")) if name not in run_ids]
     return (
         *shared,
         *own,
-        *(join_uri(replays, name) for name in subfolders(replays) if name not in known),
+        *(join_uri(replays, name) for name in subfolders(replays) if name not in run_ids),
     )
 
 
 def _unused_tables(
-    environment: RunEnvironment, tables: StateTables, kept: Iterable[Pin], known: Collection[str]
+    environment: RunEnvironment, tables: StateTables, kept: Iterable[Pin], run_ids: Collection[str]
 ) -> Iterator[str]:
     """Unused landings where the state is a schema, as the store lists them."""
     environment.session()
     needed = {pin.folder for pin in kept if isinstance(pin, LandedPin)}
     for folder in tables.manifests.folders():
         kind, _, name = folder.partition("/")
-        if folder not in needed and not (kind == "runs" and name.partition("/")[0] in known):
+        if folder not in needed and not (kind == "runs" and name.partition("/")[0] in run_ids):
             yield folder

@@ -52,9 +52,9 @@ def require_slice(transaction: Transaction, target: Target, written: tuple[Writt
     for written_slice in written:
         is_here = is_of_workspace(transaction, written_slice, target)
         _require_owner(transaction, target, written_slice.period, written_slice.owner, is_here=is_here)
-    said = {written_slice.period for written_slice in written}
+    periods = {written_slice.period for written_slice in written}
     for replaced in replaced_slices(transaction, target):
-        if replaced.period not in said:
+        if replaced.period not in periods:
             owner = SliceOwner(replaced.project_id, replaced.operation_id, target.owner.workspace)
             shared = replaced.project_id == SHARED_PROJECT
             _require_owner(transaction, target, replaced.period, None if shared else owner, is_here=True)
@@ -252,10 +252,10 @@ class WorkspacePlaces:
 
 
 def refuse_workspace_files(
-    workspace: LoadedWorkspace, places: Iterable[WrittenPlace], known: WorkspacePlaces, *, is_sandboxed: bool
+    workspace: LoadedWorkspace, places: Iterable[WrittenPlace], workspace_places: WorkspacePlaces, *, is_sandboxed: bool
 ) -> None:
     """IO_034 for outputs that equal, lie inside of or contain files of the workspace; IO_043 for hidden ones."""
-    own = known.of(workspace, is_sandboxed=is_sandboxed)
+    own = workspace_places.of(workspace, is_sandboxed=is_sandboxed)
     errors = (_place_error(place, own, workspace.root, is_sandboxed=is_sandboxed) for place in places)
     raise_all(error for error in errors if error is not None)
 

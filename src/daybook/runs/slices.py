@@ -307,16 +307,16 @@ def _register_without_slice(
             yield register_output(transaction, model, registration, now=environment.clock(), plans=environment.plans)
 
 
-def choose_output(outputs: Sequence[OutputResult], prepared: PreparedRun, wanted: str | None) -> OutputResult:
+def choose_output(outputs: Sequence[OutputResult], prepared: PreparedRun, name: str | None) -> OutputResult:
     """The output that has this name, or the last one; a name that two have is that of the first."""
-    if wanted is None and outputs:
+    if name is None and outputs:
         return outputs[-1]
     for output in outputs:
-        if wanted in _names_of_output(output, prepared.output(output.operation_seq)):
+        if name in _names_of_output(output, prepared.output(output.operation_seq)):
             return output
     labels = tuple(output.destination for output in outputs)
-    hint = did_you_mean(wanted, labels) if wanted else "give the project an output operation"
-    raise DaybookError("RUN_019", wanted=wanted or "to show", names=", ".join(labels) or "none", hint=hint)
+    hint = did_you_mean(name, labels) if name else "give the project an output operation"
+    raise DaybookError("RUN_019", wanted=name or "to show", names=", ".join(labels) or "none", hint=hint)
 
 
 def _names_of_output(output: OutputResult, planned: PlannedOutput) -> Iterator[str | None]:
@@ -330,12 +330,12 @@ def _names_of_output(output: OutputResult, planned: PlannedOutput) -> Iterator[s
             yield location.path
 
 
-def read_output(environment: RunEnvironment, result: RunResult, wanted: str | None = None) -> "DataFrame":
+def read_output(environment: RunEnvironment, result: RunResult, name: str | None = None) -> "DataFrame":
     """What the run wrote there for its period; on Delta as it was then, elsewhere as it is now."""
     with environment.store.read() as transaction:
         snapshot = snapshot_from_json(transaction.runs.snapshot(result.run_id))
     prepared = restore_run(snapshot, environment.root, environment.storage)
-    output = choose_output(result.outputs, prepared, wanted)
+    output = choose_output(result.outputs, prepared, name)
     return read_written_rows(environment, environment.session(), prepared, output.operation_seq, output.table_version)
 
 
@@ -372,11 +372,11 @@ class CommittedOutput:
 
 
 def find_committed_output(
-    transaction: Transaction, root: Path, run_id: str, wanted: str | None, storage: Storage = PROVIDER_STORAGE
+    transaction: Transaction, root: Path, run_id: str, name: str | None, storage: Storage = PROVIDER_STORAGE
 ) -> CommittedOutput:
     """The output by any name it has, or the last one; RUN_019 when the run has committed no such output."""
     record, prepared, outputs = _read_outputs(transaction, root, run_id, storage)
-    chosen = choose_output(outputs, prepared, wanted)
+    chosen = choose_output(outputs, prepared, name)
     return CommittedOutput(record, chosen, prepared.output(chosen.operation_seq))
 
 

@@ -95,8 +95,9 @@ def load_scenario(file: Path, workspaces: Workspaces | None = None) -> Scenario:
 
 def _expectation_errors(frame: ScenarioHeader, source: SourceMap) -> Iterator[DaybookError]:
     expect = frame.expect
-    said = [name for name in ("rows", "outputs", "error") if getattr(expect, name) is not None]
-    if len(said) > 1 or not (said or expect.counts is not None) or (expect.error is not None and expect.counts):
+    expectations = [name for name in ("rows", "outputs", "error") if getattr(expect, name) is not None]
+    has_error_and_counts = expect.error is not None and expect.counts
+    if len(expectations) > 1 or not (expectations or expect.counts is not None) or has_error_and_counts:
         problem = "expect needs exactly one of rows, outputs and error; counts may be given with rows and outputs"
         yield DaybookError("MODEL_070", span=source.key("expect"), problem=problem)
     if (frame.period is None) == (not frame.periods):

@@ -289,8 +289,8 @@ def carried_columns(table: pa.Table, dataset: Dataset) -> tuple[str, ...]:
     return tuple(name for name in table.column_names if name in types and name not in declared)
 
 
-def written_rows(slices: Mapping[str, pa.Table], dataset: Dataset, given: pa.Table | None) -> pa.Table:
-    """What outputs wrote for a dataset, period by period, beside the rows that are given for other periods."""
+def written_rows(slices: Mapping[str, pa.Table], dataset: Dataset, other_rows: pa.Table | None) -> pa.Table:
+    """What outputs wrote for a dataset, period by period, beside the rows of other periods."""
     types = {column.name: column.type for column in dataset.main_table.columns}
     tables = []
     for period, table in slices.items():
@@ -307,10 +307,10 @@ def written_rows(slices: Mapping[str, pa.Table], dataset: Dataset, given: pa.Tab
             ORDINAL_COLUMN: pa.array(range(size), pa.int64()),
         }
         tables.append(pa.Table.from_arrays([*columns, *extra.values()], names=[*column_types, *extra]))
-    if given is not None and given.num_rows:
-        if "_period" in given.column_names and RUN_PERIOD_COLUMN not in given.column_names:
-            given = given.append_column(RUN_PERIOD_COLUMN, given["_period"])
-        tables.append(given)
+    if other_rows is not None and other_rows.num_rows:
+        if "_period" in other_rows.column_names and RUN_PERIOD_COLUMN not in other_rows.column_names:
+            other_rows = other_rows.append_column(RUN_PERIOD_COLUMN, other_rows["_period"])
+        tables.append(other_rows)
     return pa.concat_tables(tables, promote_options="default")
 
 

@@ -113,9 +113,9 @@ def read_schema_version(connection: Connection) -> str | None:
     return version
 
 
-def refuse_unknown_schema(found: str | None, place: str) -> None:
-    if found is not None and found not in KNOWN_SCHEMAS:
-        raise DaybookError("STORE_005", place=place, found=found)
+def refuse_unknown_schema(schema: str | None, place: str) -> None:
+    if schema is not None and schema not in KNOWN_SCHEMAS:
+        raise DaybookError("STORE_005", place=place, found=schema)
 
 
 def upgrade_schema(connection: Connection, root: WorkspaceRoot | None = None) -> None:

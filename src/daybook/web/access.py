@@ -257,9 +257,9 @@ class Access:
         return forwarded.rpartition(",")[2].strip() or peer
 
 
-def check_csrf(visitor: Visitor, given: str | None) -> None:
+def check_csrf(visitor: Visitor, sent: str | None) -> None:
     """Forms of a login carry its value; a bearer token is never sent by a browser of itself."""
-    if visitor.csrf is not None and not secrets.compare_digest(_digest(visitor.csrf), _digest(given or "")):
+    if visitor.csrf is not None and not secrets.compare_digest(_digest(visitor.csrf), _digest(sent or "")):
         raise DaybookError("WEB_010")
 
 

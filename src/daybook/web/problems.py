@@ -100,8 +100,8 @@ def answer_problem(request: Request, error: DaybookError) -> Response:
     if status == 429:
         headers["Retry-After"] = str(error.parameters.get("seconds", 60))
     if error.code == REQUEST_MADE and is_api(request.url.path):
-        made = {"request": error.parameters["number"], **error.parameters}
-        return Response(json_bytes(made), status, media_type="application/json")
+        answer = {"request": error.parameters["number"], **error.parameters}
+        return Response(json_bytes(answer), status, media_type="application/json")
     if error.code == REQUEST_MADE:
         return RedirectResponse(f"/requests#request-{error.parameters['number']}", 303)
     if is_api(request.url.path) or not hasattr(request.app.state, "templates"):

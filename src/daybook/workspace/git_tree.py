@@ -78,10 +78,10 @@ def _write_files(tree: Path, prefix: str, reference: str, variables: Mapping[str
         content = content[size + 1 :]
 
 
-def _git(command: list[str], variables: Mapping[str, str], reference: str, given: bytes = b"") -> bytes:
+def _git(command: list[str], variables: Mapping[str, str], reference: str, content: bytes = b"") -> bytes:
     try:
         answer = subprocess.run(
-            ["git", *command], env=dict(variables), input=given, capture_output=True, check=False, timeout=_SECONDS
+            ["git", *command], env=dict(variables), input=content, capture_output=True, check=False, timeout=_SECONDS
         )
     except (OSError, subprocess.TimeoutExpired) as failure:
         raise DaybookError("RUN_095", reference=reference, reason=str(failure)) from failure

@@ -407,11 +407,11 @@ def _set_status(
     act = PERIOD_ACTS[status]
     with workspace.open_store() as store, store.logged_refusal(act, identifier), store.write() as transaction:
         period = period_of(identifier, _find_calendar(workspace, calendar, transaction.stored_definitions()))
-        made = _request_change(transaction, period, status, reason)
-        if made is None:
+        request_error = _request_change(transaction, period, status, reason)
+        if request_error is None:
             is_changed = change_period_status(transaction, period, status, now=now, user=user, reason=reason)
-    if made is not None:
-        raise made
+    if request_error is not None:
+        raise request_error
     return PeriodChange(period, status, is_changed)
 
 

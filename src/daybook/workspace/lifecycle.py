@@ -154,7 +154,7 @@ def _request_activation(
     dataset_version: int | None,
 ) -> tuple[Activation, ...] | None:
     """Make a request where activating needs approval; None where it does not, the activations if nothing changes."""
-    made: DaybookError | None = None
+    request_error: DaybookError | None = None
     subject = ", ".join(sorted(project_ids))
     with store.read() as transaction:
         if transaction.policies.in_force().activate is None:
@@ -181,15 +181,15 @@ def _request_activation(
             return activations
         shown = (*shown_changes(transaction, held), *shown_activations(transaction, begun))
         request = request_if_needed(transaction, "activate", lambda: describe(shown))
-        made = request_made_error(transaction, request) if request is not None else None
-    if made is not None:
-        raise made
+        request_error = request_made_error(transaction, request) if request is not None else None
+    if request_error is not None:
+        raise request_error
     return None
 
 
 def _request_deactivation(store: MetadataStore, workspace: OpenedWorkspace, project_id: str) -> bool:
     """Make a request where deactivating needs approval; True if the project is inactive already."""
-    made: DaybookError | None = None
+    request_error: DaybookError | None = None
     with store.read() as transaction:
         if transaction.policies.in_force().activate is None:
             return False
@@ -205,9 +205,9 @@ def _request_deactivation(store: MetadataStore, workspace: OpenedWorkspace, proj
             )
 
         request = request_if_needed(transaction, "deactivate", describe)
-        made = request_made_error(transaction, request) if request is not None else None
-    if made is not None:
-        raise made
+        request_error = request_made_error(transaction, request) if request is not None else None
+    if request_error is not None:
+        raise request_error
     return False
 
 

@@ -325,16 +325,16 @@ def groups_table(result: BridgeResult) -> pa.Table:
     )
 
 
-def draw_bridge(found: BridgeResult, *, negatives: Negatives = "minus", name: str = "bridge") -> str:
+def draw_bridge(bridge: BridgeResult, *, negatives: Negatives = "minus", name: str = "bridge") -> str:
     """The total of A, the share of every cause in the order of swapping, and the total of B, as SVG."""
-    shares = [Share(label, share, "" if cause is None else _rows_text(cause)) for label, share, cause in found.bars]
-    if found.residual:
-        shares.append(Share("not explained", found.residual))
+    shares = [Share(label, share, "" if cause is None else _rows_text(cause)) for label, share, cause in bridge.bars]
+    if bridge.residual:
+        shares.append(Share("not explained", bridge.residual))
     return draw_waterfall(
-        (f"A: {found.a.period}", found.before),
+        (f"A: {bridge.a.period}", bridge.before),
         shares,
-        (f"B: {found.b.period}", found.after),
-        title=f"Why {found.measure} of {found.output} moved",
+        (f"B: {bridge.b.period}", bridge.after),
+        title=f"Why {bridge.measure} of {bridge.output} moved",
         name=name,
         negatives=negatives,
     )

@@ -221,12 +221,12 @@ def run_html(result: "RunResult") -> str:
     )
 
 
-def explanation_html(found: "OperationExplanation") -> str:
+def explanation_html(explanation: "OperationExplanation") -> str:
     """The summary rows of an operation and the rows behind them."""
-    operation = f"operation {found.operation.seq} ({found.operation.name})"
-    head = f"{operation} of run {found.run_id} · {found.project_id} · {found.period}"
-    tables = [found.summary_rows] if found.summary_rows else []
-    return f"<div><p><b>{escape(head)}</b></p>{''.join(map(_rows_html, (*tables, found.rows)))}</div>"
+    operation = f"operation {explanation.operation.seq} ({explanation.operation.name})"
+    head = f"{operation} of run {explanation.run_id} · {explanation.project_id} · {explanation.period}"
+    tables = [explanation.summary_rows] if explanation.summary_rows else []
+    return f"<div><p><b>{escape(head)}</b></p>{''.join(map(_rows_html, (*tables, explanation.rows)))}</div>"
 
 
 def _rows_html(shown: "ShownRows") -> str:

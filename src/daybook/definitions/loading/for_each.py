@@ -75,13 +75,13 @@ def find_instances(
     for number, element in enumerate(elements, start=1):
         described = f"{FOR_EACH} element {number}: {_shown(element)}"
         filling = _Filling(element, replace(source, element=described), errors, expansion)
-        made = filling.node(template)
+        filled = filling.node(template)
         if expansion.is_too_large:
             limit = f"{MAX_MADE_NODES:,} values and {MAX_MADE_CHARACTERS // 1_000_000} MB of text"
             errors.append(DaybookError("MODEL_090", span=source.node_span(written.key), what=FOR_EACH, limit=limit))
             return
         if not filling.has_failed:
-            yield Instance(made, described)
+            yield Instance(filled, described)
 
 
 def merge_repeated(errors: list[DaybookError], start: int) -> None:
@@ -184,7 +184,7 @@ class _Filling:
             return node
         match node:
             case MappingNode(entries=entries):
-                made: DocumentNode = replace(
+                filled: DocumentNode = replace(
                     node,
                     entries={
                         key: entry if key == "credential_ref" else MappingEntry(entry.key, self.node(entry.value))
@@ -192,11 +192,11 @@ class _Filling:
                     },
                 )
             case ListNode(items=items):
-                made = replace(node, items=[self.node(item) for item in items])
+                filled = replace(node, items=[self.node(item) for item in items])
             case ScalarNode():
-                made = self._scalar(node) if isinstance(node.value, str) and "${" in node.text else node
-        self._expansion.add(made)
-        return made
+                filled = self._scalar(node) if isinstance(node.value, str) and "${" in node.text else node
+        self._expansion.add(filled)
+        return filled
 
     def _scalar(self, node: ScalarNode) -> ScalarNode:
         whole = _REFERENCE.fullmatch(node.text)

@@ -194,8 +194,8 @@ def _connection_file(launch: Launch) -> Path:
 
 def _exit_reason(code: int, scratch: Path) -> str:
     ended = f"Java ended with {signal.Signals(-code).name}" if code < 0 else f"Java ended with exit code {code}"
-    said = _tail(scratch / _LOG_FILE, 5)
-    return f"{ended}: {said}" if said else ended
+    last_lines = _tail(scratch / _LOG_FILE, 5)
+    return f"{ended}: {last_lines}" if last_lines else ended
 
 
 def _tail(path: Path, lines: int) -> str:

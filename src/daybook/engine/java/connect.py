@@ -95,10 +95,10 @@ def _check_server_listens(remote: str) -> None:
 def _apply_settings(session: "SparkSession", settings: Mapping[str, str]) -> None:
     """One request for all: every setting takes a round trip."""
     allow_repeated_observations()
-    known = session.conf.getAll
+    current = session.conf.getAll
     for key, value in settings.items():
         # Setting a value again can still give a warning, if the setting is deprecated.
-        if (known[key] if key in known else read_setting(session, key)) != value:
+        if (current[key] if key in current else read_setting(session, key)) != value:
             session.conf.set(key, value)
 
 

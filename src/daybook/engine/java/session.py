@@ -167,11 +167,11 @@ def session_failure(spark: "SparkSession | None", failure: Exception) -> Daybook
     """RUN_030 when something failed because the Java process behind the session ended; None for other failures."""
     server = attached_server(spark) if spark is not None else None
     chain = tuple(_failure_chain(failure))
-    is_disconnected = any(_is_disconnection(each) for each in chain)
+    is_disconnected = any(_is_disconnection(link) for link in chain)
     if server is not None:
-        is_lost = any(is_unavailable(each) for each in chain)
+        is_lost = any(is_unavailable(link) for link in chain)
         # A Java process that is killed refuses connections before it has ended; others may refuse them as well.
-        is_ending = is_lost or is_disconnected or any(isinstance(each, ConnectionError | EOFError) for each in chain)
+        is_ending = is_lost or is_disconnected or any(isinstance(link, ConnectionError | EOFError) for link in chain)
         is_disconnected = server.has_ended(_JAVA_END_SECONDS if is_ending else 0) or is_lost
     return DaybookError("RUN_030") if is_disconnected else None
 
@@ -277,8 +277,8 @@ def _with_required_conf(session: "SparkSession") -> "SparkSession":
 
 def _current_conf(spark: "SparkSession") -> dict[str, str | None]:
     # A round trip for each setting is what takes time on Connect; a classic session would need one for each of all.
-    known = spark.conf.getAll if is_connect(spark) else {}
-    return {key: known[key] if key in known else read_setting(spark, key) for key in REQUIRED_CONF}
+    settings = spark.conf.getAll if is_connect(spark) else {}
+    return {key: settings[key] if key in settings else read_setting(spark, key) for key in REQUIRED_CONF}
 
 
 def separate_session(spark: "SparkSession") -> "SparkSession":

@@ -194,18 +194,18 @@ def _added_sums(
     """The totals of the rows that an operation adds; `columns` is their SQL over what is observed."""
     measures = context.measures
     values = step.made_columns if isinstance(step, AppendStep) else [value.column for value in step.aggregations]
-    made = {column: columns[column] for column in measures.types if column in {*step.group_by, *values}}
+    measure_columns = {column: columns[column] for column in measures.types if column in {*step.group_by, *values}}
     sums = {
         MeasureSum(step.seq, "added", column, step.seq): sum_sql(measures.summable(column, sql), condition)
-        for column, sql in made.items()
+        for column, sql in measure_columns.items()
     }
     return {measures.name(key): sql for key, sql in sums.items()}
 
 
-def summary_id_sql(step: AggregateStep, found: Mapping[str, str], context: RunContext) -> str:
-    """The id of the summary row of a group; `found` has the SQL of its columns."""
+def summary_id_sql(step: AggregateStep, columns: Mapping[str, str], context: RunContext) -> str:
+    """The id of the summary row of a group; `columns` has the SQL of its columns."""
     scope = (context.project_id, str(step.seq))
-    return row_id_sql(context.period, "summary", scope, [found[name] for name in step.group_by])
+    return row_id_sql(context.period, "summary", scope, [columns[name] for name in step.group_by])
 
 
 _CARRIED_COLUMNS = ("_period", "_valid_from", "_valid_to", "_origin_seq", "_created_at", "_updated_at", "_labels")
@@ -299,9 +299,9 @@ def appended_row_id_sql(step: AppendStep, context: RunContext) -> str:
     return row_id_sql(context.period, "appended", _id_scope(step, context), ["'row'", "`_row_id`"])
 
 
-def appended_group_id_sql(step: AppendStep, found: Mapping[str, str], context: RunContext) -> str:
-    """The id of the row that an append makes of a group; `found` has the SQL of its columns."""
-    parts = ["'group'", *(found[name] for name in step.group_by)]
+def appended_group_id_sql(step: AppendStep, columns: Mapping[str, str], context: RunContext) -> str:
+    """The id of the row that an append makes of a group; `columns` has the SQL of its columns."""
+    parts = ["'group'", *(columns[name] for name in step.group_by)]
     return row_id_sql(context.period, "appended", _id_scope(step, context), parts)
 
 

@@ -55,8 +55,8 @@ def find_text_files(
     for stat in files:
         values = partition_values(relative_to(stat.path, uri))
         if is_slice_needed(values, slices):
-            given = ImpliedColumns(values, promised)
-            yield TextFile(stat, content_digest(stat.path, storage), location, given, storage)
+            implied = ImpliedColumns(values, promised)
+            yield TextFile(stat, content_digest(stat.path, storage), location, implied, storage)
 
 
 def columns_in_folder_names(locations: Iterable[Location], storage: Storage = PROVIDER_STORAGE) -> set[str]:

@@ -445,9 +445,9 @@ def _output_result(
     )
 
 
-def recorded_output_result(planned: PlannedOutput, known: OutputCommit) -> OutputResult:
+def recorded_output_result(planned: PlannedOutput, recorded: OutputCommit) -> OutputResult:
     """The output of an earlier attempt, as it was recorded."""
-    details = known.details
-    commit = Commit(known.rows or 0, known.table_version, is_repeat=True)
+    details = recorded.details
+    commit = Commit(recorded.rows or 0, recorded.table_version, is_repeat=True)
     output = _output_result(planned, commit, None, details.get("duration_ms", 0))
     return replace(output, dataset_id=details.get("dataset_id"), dataset_version=details.get("dataset_version"))

@@ -203,13 +203,13 @@ def format_keys(keys: Mapping[str, str | None]) -> list[str]:
     return [f"{column}={'' if text is None else text or _EMPTY_TEXT}" for column, text in keys.items()]
 
 
-def typed_keys(plan: Plan, step: Step, given: Mapping[str, str | None]) -> tuple[RowKey, ...]:
+def typed_keys(plan: Plan, step: Step, texts_by_column: Mapping[str, str | None]) -> tuple[RowKey, ...]:
     """The keys in the types of their columns; all that is wrong with them is raised together."""
     columns = key_columns(plan, step)
     table = plan.load(step.load_key).table if isinstance(step, AppendStep) else plan.input.table
     keys: dict[str, RowKey] = {}
     errors: list[DaybookError] = []
-    for written, text in given.items():
+    for written, text in texts_by_column.items():
         name = written if written in columns else written.removeprefix(f"{table}.")
         name = COLUMN_SYNONYMS.get(name, name)
         if name not in columns:

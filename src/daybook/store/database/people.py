@@ -53,7 +53,7 @@ def _text(raw: bytes) -> str:
 def _is_hash_of(secret: str, stored: str) -> bool:
     _, cost, block, parallel, salt, key = stored.split(":")
     expected = base64.b64decode(key)
-    given = hashlib.scrypt(
+    computed = hashlib.scrypt(
         secret.encode(),
         salt=base64.b64decode(salt),
         n=int(cost),
@@ -61,7 +61,7 @@ def _is_hash_of(secret: str, stored: str) -> bool:
         p=int(parallel),
         dklen=len(expected),
     )
-    return secrets.compare_digest(given, expected)
+    return secrets.compare_digest(computed, expected)
 
 
 class TokenChecks:
@@ -92,7 +92,7 @@ class People:
     def get(self, name: str) -> Person:
         person = self.find(name)
         if person is None or person.removed_at is not None:
-            nearest = closest_match(name, (known.name for known in self.all()))
+            nearest = closest_match(name, (other.name for other in self.all()))
             raise DaybookError("APPROVAL_014", name=name, hint=f"did you mean {nearest}?" if nearest else None)
         return person
 

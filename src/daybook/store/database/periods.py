@@ -104,9 +104,9 @@ class Slices:
             self._connection.execute(update(SLICE).where(by_label).values(destination=table.identity))
 
 
-def foreign_slice_error(known: Slice) -> DaybookError:
-    owner = f"operation {known.operation_id} of project {known.project_id}"
-    return DaybookError("STORE_016", destination=known.destination, period=known.period, owner=owner)
+def foreign_slice_error(slice_: Slice) -> DaybookError:
+    owner = f"operation {slice_.operation_id} of project {slice_.project_id}"
+    return DaybookError("STORE_016", destination=slice_.destination, period=slice_.period, owner=owner)
 
 
 _STATUS_ORDER: tuple[PeriodStatus, ...] = ("open", "closed", "locked")

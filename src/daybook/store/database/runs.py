@@ -319,30 +319,30 @@ class Runs:
 
     def page(
         self,
-        wanted: RunFilter | None = None,
+        run_filter: RunFilter | None = None,
         *,
         limit: int = 50,
         after: str | None = None,
         is_dead: IsDead = is_surely_dead,
     ) -> RunPage:
         """Newest first, as people see them; `after` is the `next_page` of the page before."""
-        wanted = wanted or RunFilter()
+        run_filter = run_filter or RunFilter()
         query = select(RUN).order_by(RUN.c.created_at.desc(), RUN.c.id.desc())
         active = select(func.count()).select_from(RUN).where(RUN.c.status.in_(ACTIVE_STATUSES))
         # Rows of active runs may turn out to have another status than the one that is asked for.
-        spare = self._connection.execute(active).scalar_one() if wanted.status is not None else 0
+        spare = self._connection.execute(active).scalar_one() if run_filter.status is not None else 0
         query = query.limit(limit + 1 + spare)
-        if wanted.project_id is not None:
-            query = query.where(RUN.c.project_id == wanted.project_id)
-        if wanted.period is not None:
-            query = query.where(RUN.c.period == wanted.period)
-        if wanted.status is not None:
-            query = query.where(RUN.c.status.in_({wanted.status, *ACTIVE_STATUSES}))
+        if run_filter.project_id is not None:
+            query = query.where(RUN.c.project_id == run_filter.project_id)
+        if run_filter.period is not None:
+            query = query.where(RUN.c.period == run_filter.period)
+        if run_filter.status is not None:
+            query = query.where(RUN.c.status.in_({run_filter.status, *ACTIVE_STATUSES}))
         if after is not None:
             time, run_id = parse_page_mark(after)
             query = query.where(tuple_(RUN.c.created_at, RUN.c.id) < tuple_(literal(time, UtcTimestamp()), run_id))
         rows = [_as_shown(to_run_record(row), is_dead) for row in self._connection.execute(query)]
-        matching = [run for run in rows if wanted.status in (None, run.status)]
+        matching = [run for run in rows if run_filter.status in (None, run.status)]
         shown = tuple(matching[:limit])
         return RunPage(shown, format_page_mark(shown[-1]) if len(matching) > limit and shown else None)
 

@@ -69,11 +69,11 @@ def shared_answer(served: Served, key: Hashable, result: Any) -> Response:
     return Json(served.bodies.get(("json", key), (result,), lambda: json_bytes(result)))
 
 
-def answered_once(value: Any, known: str | None) -> Response:
+def answered_once(value: Any, known_tags: str | None) -> Response:
     """Something that does not change any more, with its tag; 304 for a client that has it."""
     body = json_bytes(value)
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-    if known is not None and tag in {tag_text.strip().removeprefix("W/") for tag_text in known.split(",")}:
+    if known_tags is not None and tag in {tag_text.strip().removeprefix("W/") for tag_text in known_tags.split(",")}:
         return Response(status_code=304, headers={"ETag": tag})
     return Json(body, headers={"ETag": tag})
 

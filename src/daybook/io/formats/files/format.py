@@ -98,8 +98,8 @@ class FolderFormat(Format):
         blocks = []
         for part in parts:
             (stat,) = list_files(part.path, storage=target.storage)
-            given = ImpliedColumns(part.constants, part.promised)
-            file = TextFile(stat, "", target.location, given, target.storage)
+            implied = ImpliedColumns(part.constants, part.promised)
+            file = TextFile(stat, "", target.location, implied, target.storage)
             blocks.append(SourceBlock(self.file_rows(file, version)))
         return StoredRows(target.columns, tuple(blocks), is_columnar=False)
 

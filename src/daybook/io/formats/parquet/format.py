@@ -164,11 +164,11 @@ def _without_deleted(
     texts = [pa.array([_normalized_path(path)] * len(rows), pa.string()) for path, rows in deleted.items()]
     positions = {_DELETED_FILE: pa.chunked_array(texts), _DELETED_ROW: pa.chunked_array(list(deleted.values()))}
     lookup = spark.createDataFrame(pa.table(positions))
-    known = df if "_metadata" in df.columns else df.selectExpr("*", "_metadata")
+    with_metadata = df if "_metadata" in df.columns else df.selectExpr("*", "_metadata")
     is_deleted = (F.expr(_file_key_sql(files)) == F.col(_DELETED_FILE)) & (
         F.col("_metadata.row_index") == F.col(_DELETED_ROW)
     )
-    return known.join(F.broadcast(lookup), is_deleted, "left_anti")
+    return with_metadata.join(F.broadcast(lookup), is_deleted, "left_anti")
 
 
 def _empty_frame(spark: "SparkSession", bindings: Sequence[Binding]) -> "DataFrame":
@@ -323,11 +323,11 @@ def find_parquet(
 
 
 def read_parquet(
-    spark: "SparkSession", found: Sequence[ParquetFiles], storage: Storage = PROVIDER_STORAGE
+    spark: "SparkSession", locations: Sequence[ParquetFiles], storage: Storage = PROVIDER_STORAGE
 ) -> Iterator[ReadPart]:
     """One scan for all locations that are alike: a year of monthly folders is one scan, not a union of twelve."""
     alike: dict[tuple[object, ...], list[ParquetFiles]] = {}
-    for files_of_location in found:
+    for files_of_location in locations:
         alike.setdefault(files_of_location.shape, []).append(files_of_location)
     for group in alike.values():
         first = group[0]

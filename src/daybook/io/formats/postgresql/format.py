@@ -236,14 +236,14 @@ def register_copy_source(spark: SparkSession) -> None:
 
 @contextmanager
 def translate_copy_failures(target: TableTarget) -> Iterator[None]:
-    """IO_029 for a value that PostgreSQL refused, IO_026 for whatever else it said; other failures pass."""
+    """IO_029 for a value that PostgreSQL refused, IO_026 for its other errors; other failures pass."""
     try:
         yield
     except PythonException as failure:
-        said = _SERVER_ERROR.search(str(failure))
-        if said is None:
+        server_error = _SERVER_ERROR.search(str(failure))
+        if server_error is None:
             raise
-        reason = said["reason"].strip()
+        reason = server_error["reason"].strip()
         if (copy_column := _COPY_COLUMN.search(str(failure))) is None:
             raise DaybookError("IO_026", location=target.label, reason=reason) from failure
         hint = None
