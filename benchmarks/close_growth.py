@@ -26,9 +26,9 @@ from daybook.graph.build_plan import BuildRequest
 from daybook.graph.listener import BuildListener
 from daybook.resolve.project_files import CheckedFiles
 from daybook.workspace.close import close_graph, close_status, plan_close_build
-from daybook.workspace.definitions import validate_definitions
 from daybook.workspace.lifecycle import activate_projects
 from daybook.workspace.open_workspace import open_workspace
+from daybook.workspace.validate import validate_definitions
 from tests.recorded_runs import record_run
 from tests.workspaces import Folder, no_session, to_table
 

@@ -142,7 +142,7 @@ def test_the_check_would_find_any_way_that_lineage_forgot(changes: list[Change],
     assert [change for change in changes if change.hows() == {how}] != []
 
 
-def test_the_two_ways_of_asking_for_inputs_agree() -> None:
+def test_the_two_signatures_of_asking_for_inputs_agree() -> None:
     for seed in SEEDS:
         lineage = lineage_of(seed)
         for seq, column in lineage.columns:

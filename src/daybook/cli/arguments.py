@@ -84,7 +84,7 @@ def calendar_levels(context: typer.Context) -> Iterable[str]:
 
 @_matching_or_empty
 def run_statuses(_: typer.Context) -> Iterable[str]:
-    from daybook.workspace.history import RUN_STATUSES
+    from daybook.workspace.runs import RUN_STATUSES
 
     return RUN_STATUSES
 
@@ -111,7 +111,7 @@ def runs_and_codes(context: typer.Context, incomplete: str) -> list[Candidate]:
 @_matching_or_empty
 def operation_ids(context: typer.Context) -> Iterable[Candidate]:
     """The operations of the run before it on the line."""
-    from daybook.workspace.history import show_run
+    from daybook.workspace.runs import show_run
 
     run = show_run(_open_workspace(context), str(context.params.get("what")))
     return [(operation["id"], operation["name"]) for operation in run.snapshot["project"]["operations"]]
@@ -140,7 +140,7 @@ def run_ids(*status: str) -> Completer:
 
 
 def _recent_runs(context: typer.Context, *status: str) -> Iterator[Candidate]:
-    from daybook.workspace.history import list_runs
+    from daybook.workspace.runs import list_runs
 
     for run in list_runs(_open_workspace(context), limit=_MOST_RUNS).runs:
         if not status or run.status in status:

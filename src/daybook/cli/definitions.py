@@ -44,7 +44,7 @@ def validate(
 
     All errors are reported at once, each with its position. Spark is not started.
     """
-    from daybook.workspace.definitions import validate_definitions
+    from daybook.workspace.validate import validate_definitions
 
     validation = validate_definitions(path, workspace=root_options(context).workspace)
     if as_json:
@@ -92,7 +92,7 @@ def compile_project(
     The project is checked as a whole; Spark is not started. A pattern or a file shows every project it stands for.
     """
     from daybook.model.parameter import parse_settings
-    from daybook.workspace.definitions import compile_projects
+    from daybook.workspace.compilation import compile_projects
 
     parameters = parse_settings(settings or ())
     projects = compile_projects(open_workspace(context), project, period=period, parameters=parameters)
@@ -113,7 +113,7 @@ def schema(
     ),
 ) -> None:
     """Write JSON Schemas for editors."""
-    from daybook.workspace.definitions import write_schemas
+    from daybook.workspace.schemas import write_schemas
 
     for path in write_schemas(out):
         echo(path.as_posix())

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from daybook.runs.result import OutputResult, RunFailedError, RunResult
     from daybook.store.records import OperationResult, ProjectState, RunRecord, VersionEntry
     from daybook.workspace.execution import DryRun, DryRunSource, RangeResult
-    from daybook.workspace.history import DefinitionDetails, RunDetails, SourceRead
+    from daybook.workspace.runs import RunDetails, SourceRead
+    from daybook.workspace.stored_definitions import DefinitionDetails
 
 
 def show_run_result(result: "RunResult", *, is_quiet: bool) -> None:
@@ -236,7 +237,7 @@ def runs(
     as_json: Annotated[bool, json_option("The list as JSON.")] = False,
 ) -> None:
     """List runs, newest first."""
-    from daybook.workspace.history import RUN_STATUSES, list_runs
+    from daybook.workspace.runs import RUN_STATUSES, list_runs
 
     if status is not None and status not in RUN_STATUSES:
         raise typer.BadParameter(f"one of {', '.join(RUN_STATUSES)}", param_hint="--status")
@@ -313,7 +314,8 @@ def show(
     A definition is shown as YAML that loads again.
     """
     from daybook.errors.error import did_you_mean
-    from daybook.workspace import history
+    from daybook.workspace.runs import show_run
+    from daybook.workspace.stored_definitions import show_definition
 
     if kind not in _SHOWN_KINDS:
         raise typer.BadParameter(f"nothing is a {kind}; {did_you_mean(kind, _SHOWN_KINDS)}", param_hint="KIND")
@@ -321,10 +323,10 @@ def show(
         raise typer.BadParameter("a run has no versions", param_hint="--version")
     workspace = open_workspace(context)
     if kind == "run":
-        run = history.show_run(workspace, identifier)
+        run = show_run(workspace, identifier)
         echo_json(run) if as_json else show_run_details(run)
         return
-    definition = history.show_definition(workspace, kind, identifier, version=version)  # type: ignore[arg-type]
+    definition = show_definition(workspace, kind, identifier, version=version)  # type: ignore[arg-type]
     echo_json(definition) if as_json else _show_definition(definition)
 
 

@@ -9,7 +9,7 @@ from daybook.cli.arguments import AsJson, add_command, open_workspace, proven, r
 from daybook.cli.terminal import echo, echo_json, echo_note, show_table
 
 if TYPE_CHECKING:
-    from daybook.workspace.history import PeriodChange
+    from daybook.workspace.periods import PeriodChange
 
 app = typer.Typer(
     help="List, close, lock and reopen periods.",
@@ -61,7 +61,7 @@ def periods(
     """List the periods of a year with their status."""
     if context.invoked_subcommand is not None:
         return
-    from daybook.workspace.history import list_periods
+    from daybook.workspace.periods import list_periods
 
     listed = list_periods(open_workspace(context), calendar=calendar, year=year, level=level)
     if as_json:
@@ -83,7 +83,7 @@ def close(
     as_json: AsJson = False,
 ) -> None:
     """Close a period: runs on it and inside it warn."""
-    from daybook.workspace.history import close_period
+    from daybook.workspace.periods import close_period
 
     done = close_period(open_workspace(context), identifier, calendar=calendar, reason=reason)
     _show_change(context, done, as_json=as_json)
@@ -100,7 +100,7 @@ def lock(
 
     Drafts that write to the sandbox still run. `daybook periods reopen` takes the lock back.
     """
-    from daybook.workspace.history import lock_period
+    from daybook.workspace.periods import lock_period
 
     done = proven(context, lambda workspace: lock_period(workspace, identifier, calendar=calendar, reason=reason))
     _show_change(context, done, as_json=as_json)
@@ -117,7 +117,7 @@ def reopen(
 
     Who reopened it, when and why is recorded permanently; `daybook periods history` shows it.
     """
-    from daybook.workspace.history import reopen_period
+    from daybook.workspace.periods import reopen_period
 
     done = proven(
         context, lambda workspace: reopen_period(workspace, identifier, calendar=calendar, reason=reason or "")
@@ -129,7 +129,7 @@ def history(
     context: typer.Context, identifier: PeriodArgument, calendar: CalendarOption = None, as_json: AsJson = False
 ) -> None:
     """Show every change of a period's status: who, when and why."""
-    from daybook.workspace.history import show_period
+    from daybook.workspace.periods import show_period
 
     details = show_period(open_workspace(context), identifier, calendar=calendar)
     if as_json:

@@ -85,7 +85,7 @@ def run(
             echo_json(planned) if as_json else history.show_dry_runs(planned)
             return
         with run_listener(is_quiet=is_quiet or as_json) as listener:
-            result = run_project(workspace, request, listener=listener, hears_known_notices=not is_quiet)
+            result = run_project(workspace, request, listener=listener, repeat_plan_warnings=not is_quiet)
     echo_json(result.outcomes) if as_json else history.show_range(result, is_quiet=is_quiet)
     if result.failure is not None:
         raise typer.Exit(FAILED if isinstance(result.failure, RunFailedError) else WRONG_INPUT)
@@ -141,7 +141,7 @@ def cancel(
 
     It ends within seconds and leaves nothing half-written; `daybook retry` continues it.
     """
-    from daybook.workspace.history import cancel_run
+    from daybook.workspace.runs import cancel_run
 
     done = cancel_run(open_workspace(context), run_id)
     if as_json:

@@ -28,10 +28,11 @@ from daybook.workspace.certificates import (
 )
 from daybook.workspace.close import CloseStatus, build_close, close_status
 from daybook.workspace.execution import run_project
-from daybook.workspace.history import lock_period, reopen_period, show_run
 from daybook.workspace.lifecycle import activate_project
 from daybook.workspace.numbers import bridge_runs
 from daybook.workspace.open_workspace import OpenedWorkspace
+from daybook.workspace.periods import lock_period, reopen_period
+from daybook.workspace.runs import show_run
 from daybook.workspace.totals import TotalsOfRun, totals_of
 
 CLOSE_PROJECTS = ("close", "management-summary", "balances")

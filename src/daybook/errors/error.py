@@ -97,7 +97,7 @@ class DaybookError(Exception):
         self.operation_seq = operation_seq
         self.causes: tuple[DaybookError, ...] = tuple(causes)
         self.used_as = used_as
-        own = shorten(hint, _MAX_LIST) if hint is not None else entry.way_out(shown)
+        own = shorten(hint, _MAX_LIST) if hint is not None else entry.format_hint(shown)
         self.hint: str | None = self.causes[0].hint if own is None and len(self.causes) == 1 else own
         super().__init__(f"[{code}] {self.message}")
 
@@ -148,8 +148,8 @@ def notice(
     entry = CODES[code]
     shown = _shown(parameters)
     message = entry.message.format(**shown)
-    way_out = shorten(hint, _MAX_LIST) if hint is not None else entry.way_out(shown)
-    return Notice(code, message, way_out, span, operation_seq)
+    shown_hint = shorten(hint, _MAX_LIST) if hint is not None else entry.format_hint(shown)
+    return Notice(code, message, shown_hint, span, operation_seq)
 
 
 def flatten(error: DaybookError) -> tuple[DaybookError, ...]:

@@ -253,12 +253,12 @@ def read_close_lineage(
 
 
 # How a project computes what it writes: a signature for every target and column, without a column for the rows.
-WayToCompute = Mapping[tuple[str, str | None], int]
+ColumnSignatures = Mapping[tuple[str, str | None], int]
 
 
-def ways_before(
+def stored_signatures(
     definitions: LoadedWorkspace, transaction: Transaction, project_ids: Iterable[str], plans: PlanCache | None = None
-) -> Mapping[str, WayToCompute]:
+) -> Mapping[str, ColumnSignatures]:
     """How the store's versions of projects compute: the active ones, else the latest; new projects are left out."""
     written: Mapping[str, Definition[Project]] = definitions.definitions["project"]
     stored = {name: project for name in project_ids if (project := _stored_project(transaction, name)) is not None}
@@ -269,13 +269,13 @@ def ways_before(
     stored_definitions, plans = transaction.stored_definitions(), plans or PlanCache()
     graph = derive_graph({name: definition.model for name, definition in projects.items()}, stored_definitions)
     close = CloseLineage(projects, graph, as_expected(stored_definitions, projects.values(), plans), plans)
-    return {name: ways for name in stored if (ways := _ways_of(close, name)) is not None}
+    return {name: ways for name in stored if (ways := _signatures_of(close, name)) is not None}
 
 
 def find_touched_columns(
     definitions: LoadedWorkspace,
     transaction: Transaction,
-    before: Mapping[str, WayToCompute],
+    before: Mapping[str, ColumnSignatures],
     changes: Iterable[DefinitionChange] = (),
     plans: PlanCache | None = None,
 ) -> tuple[TouchedColumns, ...]:
@@ -316,7 +316,7 @@ def _stored_project(transaction: Transaction, project_id: str) -> Project | None
     return model if isinstance(model, Project) else None
 
 
-def _ways_of(close: CloseLineage, project_id: str) -> WayToCompute | None:
+def _signatures_of(close: CloseLineage, project_id: str) -> ColumnSignatures | None:
     lineage = close.project_or_none(project_id)
     if lineage is None:
         return None
@@ -330,9 +330,9 @@ def _ways_of(close: CloseLineage, project_id: str) -> WayToCompute | None:
     return signatures
 
 
-def _changed_columns(close: CloseLineage, project_id: str, before: WayToCompute) -> Iterator[WrittenColumn]:
+def _changed_columns(close: CloseLineage, project_id: str, before: ColumnSignatures) -> Iterator[WrittenColumn]:
     """What a project writes otherwise than before; columns that it no longer writes included."""
-    now = _ways_of(close, project_id)
+    now = _signatures_of(close, project_id)
     if now is None:
         return
     seqs = {target_name(step.arguments.destination): step.seq for step in close.plan(project_id).outputs}

@@ -11,11 +11,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit
 
 from daybook.errors import DaybookError
 from daybook.io.storage import PROVIDER_STORAGE, STATE_ADDRESS, ArrowPath, Storage, bucket_of
 from daybook.resolve.paths import canonical_uri
+
+if TYPE_CHECKING:
+    from pyarrow import fs
 
 _URI_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
@@ -96,6 +100,18 @@ def translate_read_errors(uri: str) -> Iterator[None]:
         if bucket_of(uri) is not None and not isinstance(failure, PermissionError):
             raise DaybookError("IO_073", location=uri, reason=reason) from failure
         raise DaybookError("IO_012", location=uri, reason=reason, hint="check that you may read it") from failure
+
+
+def list_folder(folder: str, storage: Storage = PROVIDER_STORAGE) -> "list[fs.FileInfo]":
+    """The content of a folder, by name; empty where it does not exist."""
+    from pyarrow import fs
+
+    place = arrow_path(folder, storage)
+    with translate_read_errors(folder):
+        if place.system.get_file_info(place.path).type != fs.FileType.Directory:
+            return []
+        items: list[fs.FileInfo] = place.system.get_file_info(fs.FileSelector(place.path))
+        return sorted(items, key=lambda item: item.path)
 
 
 _DIGEST_BLOCK = 1 << 20

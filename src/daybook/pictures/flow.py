@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from daybook.pictures.texts import element, format_number, label, picture, shortened, tooltip
+from daybook.pictures.shown_values import format_number
+from daybook.pictures.svg import element, label, picture, shortened, tooltip
 
 Number = int | Decimal | float
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from daybook.pictures.layers import COLUMN_GAP, Box, Layout, Size, edge_path, lay_out
-from daybook.pictures.texts import element, label, link, picture, plural, shortened, text_width, tooltip
+from daybook.pictures.shown_values import plural
+from daybook.pictures.svg import element, label, link, picture, shortened, text_width, tooltip
 
 _MARGIN = 8.0
 _PADDING = 12.0

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from daybook.pictures.texts import Negatives, element, format_number, label, picture, shortened, text_width, tooltip
+from daybook.pictures.shown_values import Negatives, format_number
+from daybook.pictures.svg import element, label, picture, shortened, text_width, tooltip
 
 Number = int | Decimal | float
 

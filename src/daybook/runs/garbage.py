@@ -15,11 +15,7 @@ from daybook.io.filesystem import (
     remove_folder,
     uri_identity,
 )
-from daybook.io.format import (
-    HoldingStore,
-    VacuumRequest,
-    VersionHolder,
-)
+from daybook.io.format import HoldingStore, VacuumRequest, VersionHolder
 from daybook.io.pins import LandedPin, Pin, TablePin, pin_from_json
 from daybook.io.registry import format_named
 from daybook.io.s3_requests import remove_unfinished_uploads

@@ -11,14 +11,10 @@ from daybook.definitions.loading import LoadedWorkspace
 from daybook.errors import DaybookError
 from daybook.io.filesystem import (
     join_uri,
-)
-from daybook.io.format import (
-    Leftover,
-    find_landing_leftovers,
-    find_staged_leftovers,
     list_folder,
-    remove_leftover,
 )
+from daybook.io.format import Leftover
+from daybook.io.leftovers import find_landing_leftovers, find_staged_leftovers, remove_leftover
 from daybook.io.registry import format_named
 from daybook.io.state_tables import StateTables, require_tables
 from daybook.io.storage import Storage, storage_of

@@ -356,10 +356,10 @@ class _ScenarioRun:
         if slices:
             rows = written_rows(slices, viewed.dataset, rows)
         elif rows is None:
-            rows = self._rows_of_nobody(load, viewed.dataset)
+            rows = self._missing_rows(load, viewed.dataset)
         return ScenarioSource(load, window, rows, carried_columns(rows, viewed.dataset))
 
-    def _rows_of_nobody(self, load: LoadStep, dataset: Dataset) -> pa.Table:
+    def _missing_rows(self, load: LoadStep, dataset: Dataset) -> pa.Table:
         """No rows, where a view may find none; an error where they were forgotten."""
         view = load.version.view
         if view is not None and view.of.missing == "empty":

@@ -150,7 +150,7 @@ class PageActions:
             case "retry":
                 return self._begin(request, workspace, _retry)
             case "cancel":
-                from daybook.workspace.history import cancel_run
+                from daybook.workspace.runs import cancel_run
 
                 return ActionResult("cancel", request.subject, cancel_run(workspace, request.subject).run_id)
             case "activate":
@@ -159,7 +159,7 @@ class PageActions:
                 activation = activate_project(workspace, request.subject)
                 return ActionResult("activate", request.subject, changed=activation.is_new)
             case "close" | "lock":
-                from daybook.workspace.history import close_period, lock_period
+                from daybook.workspace.periods import close_period, lock_period
 
                 change = close_period if request.name == "close" else lock_period
                 changed = change(workspace, request.subject, reason=request.reason).is_changed

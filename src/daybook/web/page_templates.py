@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from daybook.errors.render import printable
-from daybook.pictures import texts
-from daybook.pictures.texts import NEGATIVES, Negatives
+from daybook.pictures import shown_values
+from daybook.pictures.shown_values import NEGATIVES, Negatives
 from daybook.web.access import Access
 from daybook.workspace.open_workspace import OpenedWorkspace
 
@@ -46,10 +46,10 @@ class Templates:
             finalize=_shown,
         )
         self._environment.filters |= {
-            "moment": texts.format_moment,
-            "duration": texts.format_duration,
-            "plural": texts.plural,
-            "is_number": texts.is_number,
+            "moment": shown_values.format_moment,
+            "duration": shown_values.format_duration,
+            "plural": shown_values.plural,
+            "is_number": shown_values.is_number,
             "in_workspace": self.in_workspace,
             "marked": _marked,
         }
@@ -80,7 +80,7 @@ class Templates:
             address=request.url.path + (f"?{request.url.query}" if request.url.query else ""),
             query=request.query_params,
             negatives=preferred_negatives(request),
-            value=lambda item, **more: texts.format_value(item, preferred_negatives(request), **more),
+            value=lambda item, **more: shown_values.format_value(item, preferred_negatives(request), **more),
             **values,
         )
 

@@ -17,8 +17,9 @@ from daybook.web.access import Access, Reader, Visitor
 from daybook.web.actions import PageActions
 from daybook.web.page_templates import Templates, preferred_negatives
 from daybook.web.questions import Questions
-from daybook.workspace.history import DefinitionSummary, RunDetails, RunListing, list_definitions, list_runs, show_run
 from daybook.workspace.open_workspace import OpenedWorkspace
+from daybook.workspace.runs import RunDetails, RunListing, list_runs, show_run
+from daybook.workspace.stored_definitions import DefinitionSummary, list_definitions
 
 if TYPE_CHECKING:
     from daybook.io.stored_rows import RowCondition, RowOrder

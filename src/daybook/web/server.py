@@ -22,7 +22,7 @@ from starlette.types import Receive, Scope, Send
 
 from daybook.errors import DaybookError
 from daybook.model.secrets import read_credential
-from daybook.pictures.texts import NEGATIVES
+from daybook.pictures.shown_values import NEGATIVES
 from daybook.web.access import (
     SESSION_SECONDS,
     Access,

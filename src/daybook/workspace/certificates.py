@@ -18,8 +18,8 @@ from daybook.model.json_fields import Hidden, UnlessNone
 from daybook.resolve.project_files import CheckedFiles
 from daybook.store.records import Seal
 from daybook.store.store import Transaction
-from daybook.workspace.history import find_period
 from daybook.workspace.open_workspace import OpenedWorkspace
+from daybook.workspace.periods import find_period
 
 if TYPE_CHECKING:
     from daybook.proof.certificate import Certificate

@@ -101,7 +101,7 @@ def run_project(
     request: RunRequest,
     *,
     listener: RunListener | None = None,
-    hears_known_notices: bool = True,
+    repeat_plan_warnings: bool = True,
 ) -> RangeResult:
     """Run a project for a period or a range of them; the first failure ends the range.
 
@@ -118,7 +118,9 @@ def run_project(
             # What completed before a failure is kept.
             for checked in requests:
                 with environment.store.logged_refusal("run", f"{checked.definition.id}@{request.period}"):
-                    completed.extend(run_periods(files, environment, checked, hears_known_notices=hears_known_notices))
+                    completed.extend(
+                        run_periods(files, environment, checked, repeat_plan_warnings=repeat_plan_warnings)
+                    )
         except (RunFailedError, DaybookError) as failure:
             if isinstance(failure, DaybookError) and not completed:
                 raise
@@ -137,14 +139,14 @@ def check_requests(files: CheckedFiles, request: RunRequest) -> tuple[CheckedReq
 
 
 def run_periods(
-    files: CheckedFiles, environment: RunEnvironment, checked: CheckedRequest, *, hears_known_notices: bool = True
+    files: CheckedFiles, environment: RunEnvironment, checked: CheckedRequest, *, repeat_plan_warnings: bool = True
 ) -> Iterator[RunResult]:
     """One result per period, in order; the first failure ends the range."""
     upstream = _upstream_projects(files.workspace, checked.definition.id)
     for prepared in prepare_runs(environment, checked):
         environment.begin_session(prepared.snapshot)
         prepared = _with_stale_inputs(files, environment, prepared, checked.request, upstream)
-        repeated = () if hears_known_notices or prepared.snapshot.settings.is_draft else prepared.plan.notices
+        repeated = () if repeat_plan_warnings or prepared.snapshot.settings.is_draft else prepared.plan.notices
         listening = replace(environment, listener=ListenerWithout(repeated, environment.listener))
         yield execute_run(listening, prepared)
 

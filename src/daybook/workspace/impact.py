@@ -20,7 +20,7 @@ from daybook.graph.nodes import known_calendar, parse_span
 from daybook.model.calendar import Period
 from daybook.model.project import Project
 from daybook.model.serialization import encode_definition
-from daybook.pictures.texts import format_number
+from daybook.pictures.shown_values import format_number
 from daybook.plan.expected import expected_with_files
 from daybook.plan.plan_cache import PlanCache
 from daybook.resolve.project_files import CheckedFiles, find_project, named_projects

@@ -10,7 +10,7 @@ from daybook.definitions.files import definitions_of_files
 from daybook.definitions.loading import LoadedWorkspace
 from daybook.definitions.reachable import reachable_definitions
 from daybook.errors import DaybookError, Notice
-from daybook.graph.column_lineage import find_touched_columns, ways_before
+from daybook.graph.column_lineage import find_touched_columns, stored_signatures
 from daybook.graph.dependencies import derive_graph
 from daybook.model.definition import Definition
 from daybook.model.json_fields import named
@@ -44,7 +44,7 @@ def plan_changes(workspace: OpenedWorkspace, *, prune: bool = False) -> ApplyPla
         with store.read() as transaction:
             completed = transaction.runs.completed_periods()
             changed = [change for change in planned.changes if change.action == "new_version"]
-            before = ways_before(
+            before = stored_signatures(
                 definitions, transaction, [change.id for change in changed if change.kind == "project"]
             )
             touched = find_touched_columns(definitions, transaction, before, changed) if changed else ()
@@ -97,7 +97,7 @@ def activate_projects(
                 definition, notices[definition.id] = _load_project(checked, named)
                 sources[definition.id] = definition.source
         with store.read() as transaction:
-            before = ways_before(definitions, transaction, sources, plans)
+            before = stored_signatures(definitions, transaction, sources, plans)
         held: tuple[DefinitionChange, ...] = ()
         if not store.is_shared:
             keys = {

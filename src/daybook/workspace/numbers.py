@@ -25,7 +25,7 @@ from daybook.io.stored_rows import (
 )
 from daybook.model.json_fields import ExactRows, Hidden, ShownAs
 from daybook.model.types import SYSTEM_COLUMNS, ColumnType, DecimalType, FloatType, IntegerType, Value
-from daybook.pictures.texts import Negatives
+from daybook.pictures.shown_values import Negatives
 from daybook.pictures.waterfall import Share, draw_waterfall
 from daybook.runs.environment import stored_storage
 from daybook.runs.listener import RunListener

@@ -24,7 +24,6 @@ from daybook.runs.snapshot import RunSnapshot, SourceSnapshot, snapshot_from_jso
 from daybook.store.records import RunFilter, RunRecord
 from daybook.store.store import Transaction
 from daybook.workspace.certificates import PeriodSeal, list_seals
-from daybook.workspace.history import RunDetails, show_run
 from daybook.workspace.numbers import (
     MOST_PAGE_ROWS,
     NumbersPage,
@@ -35,6 +34,7 @@ from daybook.workspace.numbers import (
     read_numbers,
 )
 from daybook.workspace.open_workspace import OpenedWorkspace
+from daybook.workspace.runs import RunDetails, show_run
 from daybook.workspace.totals import TotalsOfRun, totals_of
 
 REPORT_MARK = "<!-- daybook report of run "

@@ -12,9 +12,9 @@ from markupsafe import Markup
 from daybook.errors.render import printable
 from daybook.io.pins import FilesPin, LandedPin, Pin, TablePin
 from daybook.model.types import value_text
-from daybook.pictures import texts
+from daybook.pictures import shown_values
 from daybook.pictures.graph import ColumnLine, TableColumns, draw_columns
-from daybook.pictures.texts import style_sheet
+from daybook.pictures.svg import style_sheet
 from daybook.plan.lineage import ColumnLineage
 from daybook.runs.result import OutputResult, as_of_text, summarize_operations
 from daybook.workspace.numbers import draw_bridge
@@ -63,10 +63,10 @@ def render_report(report: RunReport) -> str:
         finalize=_shown,
     )
     environment.filters |= {
-        "moment": texts.format_moment,
-        "duration": texts.format_duration,
-        "plural": texts.plural,
-        "is_number": texts.is_number,
+        "moment": shown_values.format_moment,
+        "duration": shown_values.format_duration,
+        "plural": shown_values.plural,
+        "is_number": shown_values.is_number,
     }
     record = report.record
     return environment.get_template("report.html").render(
@@ -81,7 +81,7 @@ def render_report(report: RunReport) -> str:
         bridges=tuple(_draw_bridges(report)),
         lineages=tuple(_lineages(report)),
         outputs={numbers.output.operation_seq: numbers.output for numbers in report.numbers},
-        value=texts.format_value,
+        value=shown_values.format_value,
         shown_columns=shown_columns,
         pin_text=_pin_text,
     )
@@ -108,7 +108,7 @@ def _checks(report: RunReport) -> Iterator[CheckLine]:
         elif rows is None:
             outcome, state = "not reached", "never"
         else:
-            outcome, state = f"held for {texts.plural(rows, 'row')}", "fresh"
+            outcome, state = f"held for {shown_values.plural(rows, 'row')}", "fresh"
         yield CheckLine(
             operation.seq, operation.name, operation.arguments.condition, operation.selector, outcome, state
         )
@@ -180,10 +180,10 @@ def _pin_text(pin: Pin) -> str:
         case TablePin(_, version, _):
             return f"{version.format} version {version.token}"
         case FilesPin(_, files):
-            return f"{texts.plural(len(files), 'file')}, {_bytes(sum(file.size for file in files))}"
+            return f"{shown_values.plural(len(files), 'file')}, {_bytes(sum(file.size for file in files))}"
         case LandedPin(_, _, rows, files):
             content = f", content {', '.join(file.digest[:12] for file in files[:3])}" if files else ""
-            return f"{texts.plural(rows, 'row')} landed{content}"
+            return f"{shown_values.plural(rows, 'row')} landed{content}"
         case _:
             assert_never(pin)
 

@@ -8,10 +8,10 @@ from decimal import Decimal
 from daybook.errors import DaybookError
 from daybook.model.json_fields import Hidden, Merged
 from daybook.pictures.flow import FlowChange, FlowOutput, Stream, draw_flow
-from daybook.pictures.texts import format_number
+from daybook.pictures.shown_values import format_number
 from daybook.runs.totals import MadeBy, MeasureTotals, OperationTotals, RunTotals, SourceTotals, read_totals
-from daybook.workspace.history import RunDetails, show_run
 from daybook.workspace.open_workspace import OpenedWorkspace
+from daybook.workspace.runs import RunDetails, show_run
 
 
 @dataclass(frozen=True, slots=True)

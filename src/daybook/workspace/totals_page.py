@@ -9,7 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from daybook.errors.render import printable
-from daybook.pictures.texts import format_number
+from daybook.pictures.shown_values import format_number
 from daybook.workspace.totals import TotalsOfRun, draw_totals
 
 _TEMPLATES = Path(__file__).parent / "templates"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from daybook.io.format import find_staged_leftovers, remove_leftover
+from daybook.io.leftovers import find_staged_leftovers, remove_leftover
 from daybook.io.target import OutputColumn, Target
 from daybook.model.types import INTEGER, STRING
 from tests.spark.io.cases import Place, read_target

@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from daybook.errors import DaybookError
-from daybook.io.format import find_landing_leftovers
 from daybook.io.landing.area import LandingArea
+from daybook.io.leftovers import find_landing_leftovers
 from daybook.io.registry import writer_for
 from tests.faults.formats.checks import COLUMNS, found, rows, sweep
 from tests.spark.io.cases import CASES, Case, Place, parameters, version_of, write

@@ -8,8 +8,8 @@ from pyspark.sql import SparkSession
 
 from daybook.demo.data_files import write_data, write_workspace
 from daybook.demo.month_close import DemoResult, close_month
-from daybook.workspace.history import list_runs
 from daybook.workspace.open_workspace import OpenedWorkspace, open_workspace
+from daybook.workspace.runs import list_runs
 from tests.spark_session import as_users_run_it
 
 PERIOD = "2026-01"

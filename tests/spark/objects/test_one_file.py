@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.io.format import find_staged_leftovers
+from daybook.io.leftovers import find_staged_leftovers
 from daybook.io.registry import writer_for
 from tests.object_proxy import Action, Fault, ObjectProxy
 from tests.object_store import Bucket

@@ -32,10 +32,10 @@ from daybook.workspace.certificates import (
     verify_certificates,
 )
 from daybook.workspace.close import build_close
-from daybook.workspace.history import lock_period, reopen_period
 from daybook.workspace.lifecycle import activate_projects
 from daybook.workspace.log import show_log, verify_log
 from daybook.workspace.open_workspace import open_workspace
+from daybook.workspace.periods import lock_period, reopen_period
 from daybook.workspace.report import ReportRequest, write_report
 from tests.workspaces import ORDERS, Folder, assign, to_path, to_table
 

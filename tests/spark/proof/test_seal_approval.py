@@ -13,8 +13,8 @@ from daybook.proof.certificate import read_certificate
 from daybook.workspace.approvals import show_request
 from daybook.workspace.certificates import PeriodSeal, make_key, seal_period
 from daybook.workspace.close import build_close
-from daybook.workspace.history import lock_period, reopen_period
 from daybook.workspace.open_workspace import OpenedWorkspace
+from daybook.workspace.periods import lock_period, reopen_period
 from tests.office_of_four_eyes import Office, refused
 from tests.workspaces import ORDERS
 

@@ -87,7 +87,7 @@ def test_a_small_run_takes_eight_transactions_of_the_store(folder: Folder) -> No
     event.listen(Engine, "begin", count)
     try:
         result = run_project(
-            open_workspace(folder.root, session=folder.session), RunRequest("p", "2026-01"), hears_known_notices=False
+            open_workspace(folder.root, session=folder.session), RunRequest("p", "2026-01"), repeat_plan_warnings=False
         )
     finally:
         event.remove(Engine, "begin", count)

@@ -12,9 +12,9 @@ from daybook.io.formats.jdbc.table import jdbc_transaction
 from daybook.model.datasource import JdbcOptions, JdbcSource
 from daybook.runs.result import RunFailedError
 from daybook.store.database.connection import back_up
-from daybook.workspace.history import lock_period
 from daybook.workspace.maintenance import drop_slice, list_slices, restore_store, take_over_slices
 from daybook.workspace.open_workspace import OpenedWorkspace, open_workspace
+from daybook.workspace.periods import lock_period
 from tests.postgres import jdbc_driver, server_for_java
 from tests.spark.io.cases import DERBY
 from tests.workspaces import Folder, assign, to_table

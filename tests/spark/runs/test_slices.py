@@ -8,9 +8,9 @@ import pytest
 
 from daybook.errors import DaybookError
 from daybook.graph.build_plan import BuildRequest
-from daybook.workspace.history import lock_period
 from daybook.workspace.maintenance import drop_slice, list_slices
 from daybook.workspace.open_workspace import OpenedWorkspace, open_workspace
+from daybook.workspace.periods import lock_period
 from tests.workspaces import COLUMNS, Folder, iceberg_rows, to_table
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from daybook.cli import history
 from daybook.errors import DaybookError
-from daybook.workspace.history import show_run
 from daybook.workspace.open_workspace import open_workspace
+from daybook.workspace.runs import show_run
 from tests.workspaces import Folder, to_table
 
 BALANCE_COLUMNS = [{"name": "account", "type": "string"}, {"name": "amount", "type": "decimal(38,2)"}]

@@ -9,7 +9,7 @@ import pytest
 from daybook.cli.app import main
 from daybook.demo.data_files import write_workspace
 from daybook.errors import DaybookError
-from daybook.workspace import definitions
+from daybook.workspace import validate
 
 
 def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,7 +79,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(definitions, "validate_definitions", fail)
+    monkeypatch.setattr(validate, "validate_definitions", fail)
 
 
 def test_an_error_of_the_user_is_one_block(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

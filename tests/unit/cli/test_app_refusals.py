@@ -9,7 +9,7 @@ from daybook.cli.app import main
 from daybook.errors import DaybookError
 from daybook.io.filesystem import list_files, translate_read_errors
 from daybook.runs.environment import workspace_with_store_copy
-from daybook.workspace import definitions
+from daybook.workspace import validate
 from tests.unit.runs.prepared import new_folder
 
 
@@ -49,7 +49,7 @@ def test_a_folder_of_definitions(
 
 
 def test_whatever_is_met_on_the_way(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    refuse(monkeypatch, definitions.__name__, "validate_definitions")
+    refuse(monkeypatch, validate.__name__, "validate_definitions")
     assert main(["validate"]) == 2
     assert capsys.readouterr().err.startswith("[IO_012] somewhere cannot be used: Permission denied\n  hint: ")
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from daybook.workspace.definitions import validate_definitions
+from daybook.workspace.validate import validate_definitions
 from tests.workspaces import COLUMNS, Folder, no_session, to_table
 
 BALANCES = {

@@ -141,7 +141,7 @@ def test_codes_get_the_parameters_of_their_hints() -> None:
 def test_a_hint_is_worded_with_parameters_of_the_message(code: Code) -> None:
     """Where parameters are handed on, only the message's are sure to be there."""
     assert placeholders(code.hint or "") <= placeholders(code.message)
-    assert code.way_out(dict.fromkeys(placeholders(code.message), 1))
+    assert code.format_hint(dict.fromkeys(placeholders(code.message), 1))
 
 
 def test_hints_are_worded() -> None:

@@ -9,9 +9,9 @@ from daybook.graph.build_plan import BuildRequest
 from daybook.graph.listener import BuildListener
 from daybook.resolve.project_files import CheckedFiles
 from daybook.workspace.close import close_status, plan_close_build
-from daybook.workspace.history import lock_period
 from daybook.workspace.lifecycle import activate_projects, apply_changes
 from daybook.workspace.open_workspace import open_workspace
+from daybook.workspace.periods import lock_period
 from tests.recorded_runs import record_run
 from tests.workspaces import COLUMNS, Folder, assign, no_session, to_table
 

@@ -38,9 +38,9 @@ from daybook.runs.attempt.start import start_run
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.second_engine import ReadWindow, make_table, run_facts, stored_table, table_key
 from daybook.workspace.close import CloseStatus, close_status, plan_close_build
-from daybook.workspace.history import lock_period
 from daybook.workspace.lifecycle import activate_projects
 from daybook.workspace.open_workspace import open_workspace
+from daybook.workspace.periods import lock_period
 from tests.prepared_runs import prepare_runs
 from tests.recorded_runs import leave_places
 from tests.workspaces import Folder, no_session, to_table

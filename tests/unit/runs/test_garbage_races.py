@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from daybook.io.format import find_landing_leftovers
+from daybook.io.leftovers import find_landing_leftovers
 from daybook.io.storage import Storage
 from daybook.model.settings import RetentionSettings
 from daybook.resolve.project_files import CheckedFiles

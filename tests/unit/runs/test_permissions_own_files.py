@@ -9,7 +9,7 @@ from daybook.errors import DaybookError
 from daybook.io.filesystem import uri_identity
 from daybook.runs.attempt.request import RunRequest
 from daybook.runs.permissions import own_file_errors
-from daybook.workspace.definitions import validate_definitions
+from daybook.workspace.validate import validate_definitions
 from tests.attacks.tables import paths
 from tests.prepared_runs import prepare_runs
 from tests.workspaces import COLUMNS, Folder, no_session, to_table

@@ -10,8 +10,9 @@ from daybook.errors import DaybookError
 from daybook.store.records import RunRecord
 from daybook.web.access import Visitor
 from daybook.web.actions import ActionRequest, PageActions
-from daybook.workspace.history import list_actions, show_period
 from daybook.workspace.open_workspace import open_workspace
+from daybook.workspace.periods import show_period
+from daybook.workspace.runs import list_actions
 from tests.page import RUN, client, log_in, page_folder, record_run
 from tests.workspaces import Folder
 
@@ -133,7 +134,7 @@ def test_an_action_that_ends_with_the_server_is_recorded(folder: Folder, monkeyp
     def end(*_: object, **__: object) -> None:
         raise SystemExit
 
-    monkeypatch.setattr("daybook.workspace.history.lock_period", end)
+    monkeypatch.setattr("daybook.workspace.periods.lock_period", end)
     with pytest.raises(SystemExit):
         PageActions(open_workspace(folder.root)).perform(ActionRequest("lock", "2026-01"), Visitor("ann"))
     (action,) = list_actions(open_workspace(folder.root))

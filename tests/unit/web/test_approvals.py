@@ -8,8 +8,8 @@ from starlette.testclient import TestClient
 
 from daybook.store.database import people
 from daybook.workspace.approvals import remove_person, show_request
-from daybook.workspace.history import show_period
 from daybook.workspace.lifecycle import apply_changes
+from daybook.workspace.periods import show_period
 from tests.office_of_four_eyes import Office
 from tests.page import TOKEN, client, log_in
 from tests.workspaces import COLUMNS

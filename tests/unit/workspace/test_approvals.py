@@ -32,10 +32,10 @@ from daybook.workspace.approvals import (
     withdraw_request,
 )
 from daybook.workspace.close import close_status
-from daybook.workspace.history import close_period, lock_period, reopen_period, show_period
 from daybook.workspace.lifecycle import activate_project, apply_changes, deactivate_project, plan_changes
 from daybook.workspace.maintenance import drop_slice, take_over_slices
 from daybook.workspace.open_workspace import OpenedWorkspace, open_workspace
+from daybook.workspace.periods import close_period, lock_period, reopen_period, show_period
 from tests.office_of_four_eyes import POLICY, Office, refused
 from tests.postgres import PostgresServer
 from tests.unit.conftest import BACK_ENDS

@@ -113,7 +113,7 @@ def test_warnings_shown_at_activation_need_not_be_heard_again(warned: Path, is_a
     request = RunRequest("monthly-sales", "2026-01")
     everything, news = Hearing(), Hearing()
     loud = run_project(workspace, request, listener=everything)
-    quiet = run_project(workspace, request, listener=news, hears_known_notices=False)
+    quiet = run_project(workspace, request, listener=news, repeat_plan_warnings=False)
     assert loud.completed[0].notices == quiet.completed[0].notices
     assert everything.heard
     assert news.heard == ([code for code in everything.heard if code != known] if is_active else everything.heard)

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from daybook.workspace.definitions import validate_definitions
 from daybook.workspace.lifecycle import apply_changes, plan_changes
 from daybook.workspace.open_workspace import open_workspace
+from daybook.workspace.validate import validate_definitions
 from tests.workspaces import Folder, assign, no_session, to_table
 
 

@@ -15,10 +15,10 @@ from daybook.runs.attempt.start import start_run
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.permissions import require_unlocked
 from daybook.store import open_store
-from daybook.workspace.history import lock_period
 from daybook.workspace.lifecycle import activate_projects, apply_changes
 from daybook.workspace.maintenance import apply_retention
 from daybook.workspace.open_workspace import OpenedWorkspace, open_workspace
+from daybook.workspace.periods import lock_period
 from tests.postgres import PostgresServer
 from tests.prepared_runs import prepare_runs
 from tests.recorded_runs import record_run

@@ -8,9 +8,9 @@ import pytest
 
 from daybook.cli.app import main
 from daybook.errors import DaybookError
-from daybook.workspace.history import lock_period, reopen_period
 from daybook.workspace.log import show_log, verify_log
 from daybook.workspace.open_workspace import open_workspace
+from daybook.workspace.periods import lock_period, reopen_period
 from tests.page import client, page_folder, record_run
 from tests.workspaces import Folder
 

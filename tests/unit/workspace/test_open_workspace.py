@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.workspace.history import list_runs
 from daybook.workspace.open_workspace import open_workspace
+from daybook.workspace.runs import list_runs
 
 
 def test_the_nearest_workspace_above_is_opened(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ import pytest
 import daybook
 from daybook.demo.data_files import write_workspace
 from daybook.workspace.close import CloseStatus
-from daybook.workspace.history import RunListing
 from daybook.workspace.python_api.arguments import check_of
+from daybook.workspace.runs import RunListing
 
 NOW = datetime.datetime(2026, 1, 5, 12, tzinfo=datetime.UTC)
 RUN = "20260101-000000-000000"
@@ -184,7 +184,7 @@ def test_a_method_that_is_a_use_case_has_its_types_and_its_documentation(workspa
     assert_type(workspace.runs(limit=1), RunListing)
     assert str(inspect.signature(daybook.Workspace.close_period)) == (
         "(self, period: str, *, calendar: str | None = None, reason: str | None = None)"
-        " -> daybook.workspace.history.PeriodChange"
+        " -> daybook.workspace.periods.PeriodChange"
     )
     assert daybook.Workspace.close_period.__name__ == "close_period"
     assert "Close a period: runs on it and inside it warn." in pydoc.render_doc(daybook.Workspace)

@@ -7,7 +7,7 @@ import pytest
 
 from daybook.errors import DaybookError, flatten
 from daybook.runs.lifecycle.activation import deactivate
-from daybook.workspace.definitions import ValidationResult, validate_definitions
+from daybook.workspace.validate import ValidationResult, validate_definitions
 from tests.workspaces import Folder, no_session, to_table
 
 NOW = datetime.datetime(2026, 2, 2, tzinfo=datetime.UTC)

@@ -36,7 +36,7 @@ class Code:
     def is_raised(self) -> bool:
         return not self.replaced_by and not self.is_prevented
 
-    def way_out(self, parameters: Mapping[str, object]) -> str | None:
+    def format_hint(self, parameters: Mapping[str, object]) -> str | None:
         return self.hint.format(**parameters) if self.hint is not None else None
 
 

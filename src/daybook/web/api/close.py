@@ -12,7 +12,8 @@ from daybook.web.actions import ActionRequest, ActionResult
 from daybook.web.api.answer import PeriodFilter, RunId, answered, answers, api_router, shared_answer
 from daybook.web.served import ActedBy, Served, ServedHere
 from daybook.workspace.close import CloseGraphResult, CloseStatus
-from daybook.workspace.history import PeriodListing, list_actions, list_periods, show_period
+from daybook.workspace.periods import PeriodListing, list_periods, show_period
+from daybook.workspace.runs import list_actions
 
 router = api_router()
 

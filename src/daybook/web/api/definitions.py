@@ -9,14 +9,14 @@ from daybook.model.definition import DefinitionKind
 from daybook.web.access import checked_project_id
 from daybook.web.api.answer import IfNoneMatch, ProjectFilter, answered, answered_once, answers, api_router
 from daybook.web.served import ServedHere
-from daybook.workspace.history import (
+from daybook.workspace.reference import CodeDescription, describe_code
+from daybook.workspace.stored_definitions import (
     DefinitionDetails,
     DefinitionSummary,
     VersionDifference,
     compare_versions,
     show_definition,
 )
-from daybook.workspace.reference import CodeDescription, describe_code
 
 router = api_router()
 

@@ -26,7 +26,7 @@ from daybook.web.api.answer import (
 from daybook.web.problems import event_text
 from daybook.web.questions import Question
 from daybook.web.served import POLL_SECONDS, WATCHED_RUNS, Served, ServedHere, StoreWatch, reader_of
-from daybook.workspace.history import RunDetails, RunListing
+from daybook.workspace.runs import RunDetails, RunListing
 from daybook.workspace.totals import TotalsOfRun, run_totals
 
 router = api_router()

@@ -17,13 +17,14 @@ from daybook.web.access import address_with, check_csrf, local_path
 from daybook.web.actions import ActionName, ActionRequest
 from daybook.web.served import ActedBy, Served, ServedHere
 from daybook.workspace.certificates import list_seals
-from daybook.workspace.history import RUN_STATUSES, list_actions, list_periods, show_period
+from daybook.workspace.periods import list_periods, show_period
+from daybook.workspace.runs import RUN_STATUSES, list_actions
 from daybook.workspace.totals import totals_of
 from daybook.workspace.totals_page import render_totals
 
 if TYPE_CHECKING:
     from daybook.workspace.close import CloseGraphResult, CloseStatus
-    from daybook.workspace.history import RunDetails, SourceRead
+    from daybook.workspace.runs import RunDetails, SourceRead
 
 
 router = APIRouter()

@@ -13,8 +13,8 @@ from daybook.model.definition import DefinitionKind
 from daybook.pictures.graph import ColumnLine, TableColumns, draw_columns
 from daybook.web.access import address_with, checked_project_id
 from daybook.web.served import ServedHere
-from daybook.workspace.history import compare_versions, show_definition
 from daybook.workspace.reference import explain_code
+from daybook.workspace.stored_definitions import compare_versions, show_definition
 
 if TYPE_CHECKING:
     from daybook.workspace.lineage import LineageColumn, LineageOutput

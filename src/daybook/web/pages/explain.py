@@ -15,7 +15,7 @@ from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
 from daybook.model.types import SYSTEM_COLUMNS
-from daybook.pictures.texts import is_number
+from daybook.pictures.shown_values import is_number
 from daybook.web.access import address_with, check_csrf, local_path
 from daybook.web.page_templates import preferred_negatives
 from daybook.web.questions import Question

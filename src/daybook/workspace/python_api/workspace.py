@@ -11,16 +11,19 @@ from daybook.definitions.loading import LoadedWorkspace
 from daybook.errors import Code, DaybookError
 from daybook.model.project import Project
 from daybook.model.types import value_text
-from daybook.workspace import approvals, history
+from daybook.workspace import approvals
 from daybook.workspace.certificates import certificate_text, list_seals, prove_row, seal_period
 from daybook.workspace.close import close_graph, close_status
 from daybook.workspace.lifecycle import activate_project, apply_changes, deactivate_project, plan_changes
 from daybook.workspace.log import show_log, verify_log
 from daybook.workspace.open_workspace import open_workspace
+from daybook.workspace.periods import close_period, list_periods, lock_period, reopen_period, show_period
 from daybook.workspace.python_api.arguments import Condition, checked
 from daybook.workspace.python_api.forwarding import forwarded
 from daybook.workspace.python_api.results import Bridge, Diff, Explanation, Run
+from daybook.workspace.runs import cancel_run, list_actions, list_runs, show_run
 from daybook.workspace.spark_session import ProgramSession
+from daybook.workspace.stored_definitions import compare_versions, list_definitions, show_definition
 from daybook.workspace.totals import run_totals
 
 if TYPE_CHECKING:
@@ -41,7 +44,7 @@ if TYPE_CHECKING:
     from daybook.runs.result import OutputResult
     from daybook.runs.slices import SliceDrop, SliceEntry
     from daybook.scenarios.new_scenario import NewScenario
-    from daybook.workspace.definitions import CompiledProject, ValidationResult
+    from daybook.workspace.compilation import CompiledProject
     from daybook.workspace.execution import DryRun
     from daybook.workspace.lineage import LineageResult
     from daybook.workspace.maintenance import Examination, StoreRestoration
@@ -50,6 +53,7 @@ if TYPE_CHECKING:
     from daybook.workspace.reference import CheckedExpression, FunctionEntry
     from daybook.workspace.report import WrittenReport
     from daybook.workspace.scenarios import ScenarioReport
+    from daybook.workspace.validate import ValidationResult
 
 _RANGE_SEPARATOR = ".."
 
@@ -95,7 +99,7 @@ class Workspace:
     @checked
     def check(self, path: str | Path | None = None) -> "ValidationResult":
         """Errors and warnings of the whole workspace, or of the files below a path."""
-        from daybook.workspace.definitions import validate_definitions
+        from daybook.workspace.validate import validate_definitions
 
         return validate_definitions(None if path is None else Path(path), workspace=self.root)
 
@@ -104,7 +108,7 @@ class Workspace:
         self, project: str, *, period: str | None = None, parameters: "Mapping[str, Value] | None" = None
     ) -> "CompiledProject":
         """The checked steps of a project with their Spark SQL; without a period for the current month."""
-        from daybook.workspace.definitions import compile_project
+        from daybook.workspace.compilation import compile_project
 
         return compile_project(self._opened, project, period=period, parameters=parameters)
 
@@ -113,7 +117,7 @@ class Workspace:
         self, name: str, *, period: str | None = None, parameters: "Mapping[str, Value] | None" = None
     ) -> "tuple[CompiledProject, ...]":
         """The checked steps of the projects that an id, a pattern or a file names."""
-        from daybook.workspace.definitions import compile_projects
+        from daybook.workspace.compilation import compile_projects
 
         return compile_projects(self._opened, name, period=period, parameters=parameters)
 
@@ -362,8 +366,8 @@ class Workspace:
 
         return find_impact(self._opened, ImpactRequest(projects, against, period))
 
-    runs = forwarded("runs", history.list_runs)
-    show_run = forwarded("show_run", history.show_run)
+    runs = forwarded("runs", list_runs)
+    show_run = forwarded("show_run", show_run)
 
     @checked
     def outputs(self, run_id: str) -> "tuple[OutputResult, ...]":
@@ -429,10 +433,10 @@ class Workspace:
 
         return write_report(self._opened, ReportRequest(run, against, differences, limit, tuple(measures)), Path(path))
 
-    show = forwarded("show", history.show_definition)
-    stored_definitions = forwarded("stored_definitions", history.list_definitions)
-    compare_versions = forwarded("compare_versions", history.compare_versions)
-    actions = forwarded("actions", history.list_actions)
+    show = forwarded("show", show_definition)
+    stored_definitions = forwarded("stored_definitions", list_definitions)
+    compare_versions = forwarded("compare_versions", compare_versions)
+    actions = forwarded("actions", list_actions)
     people = forwarded("people", approvals.list_people)
     add_person = forwarded("add_person", approvals.add_person)
     remove_person = forwarded("remove_person", approvals.remove_person)
@@ -448,12 +452,12 @@ class Workspace:
     log = forwarded("log", show_log)
     verify_log = forwarded("verify_log", verify_log)
     totals = forwarded("totals", run_totals)
-    cancel = forwarded("cancel", history.cancel_run)
-    periods = forwarded("periods", history.list_periods)
-    show_period = forwarded("show_period", history.show_period)
-    close_period = forwarded("close_period", history.close_period)
-    lock_period = forwarded("lock_period", history.lock_period)
-    reopen_period = forwarded("reopen_period", history.reopen_period)
+    cancel = forwarded("cancel", cancel_run)
+    periods = forwarded("periods", list_periods)
+    show_period = forwarded("show_period", show_period)
+    close_period = forwarded("close_period", close_period)
+    lock_period = forwarded("lock_period", lock_period)
+    reopen_period = forwarded("reopen_period", reopen_period)
     seal = forwarded("seal", seal_period)
     seals = forwarded("seals", list_seals)
     certificate = forwarded("certificate", certificate_text)
@@ -624,7 +628,7 @@ class Workspace:
     @checked
     def write_schemas(folder: str | Path) -> tuple[Path, ...]:
         """Write JSON Schemas of all definition files into a folder."""
-        from daybook.workspace.definitions import write_schemas
+        from daybook.workspace.schemas import write_schemas
 
         return write_schemas(Path(folder))
 

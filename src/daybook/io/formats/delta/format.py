@@ -12,17 +12,8 @@ from deltalake.exceptions import DeltaError
 from pyarrow import fs
 
 from daybook.io.data_files import TableFiles
-from daybook.io.filesystem import FileStat, absolute_uri, arrow_path, join_uri, list_files, make_folder
-from daybook.io.format import (
-    Format,
-    HoldingStore,
-    Leftover,
-    PinnedLocation,
-    ReadRequest,
-    VacuumRequest,
-    VersionHolder,
-    list_folder,
-)
+from daybook.io.filesystem import FileStat, absolute_uri, arrow_path, join_uri, list_files, list_folder, make_folder
+from daybook.io.format import Format, HoldingStore, Leftover, PinnedLocation, ReadRequest, VacuumRequest, VersionHolder
 from daybook.io.formats.delta.log import newest_after
 from daybook.io.formats.delta.table import (
     DeltaFiles,

@@ -19,12 +19,13 @@ from daybook.io.filesystem import (
     is_uri,
     join_uri,
     list_files,
+    list_folder,
     local_path,
     partition_values,
     spark_uri,
     translate_read_errors,
 )
-from daybook.io.format import Format, Leftover, list_folder, search_folder
+from daybook.io.format import Format, Leftover
 from daybook.io.formats.files.folder import (
     check_folder,
     commit_folder,
@@ -47,6 +48,7 @@ from daybook.io.formats.files.one_object import (
 )
 from daybook.io.landing.request import TextFile
 from daybook.io.landing.rows import ImpliedColumns
+from daybook.io.leftovers import search_folder
 from daybook.io.state_tables import stream_batches
 from daybook.io.storage import PROVIDER_STORAGE, Storage, bucket_of
 from daybook.io.stored_rows import SourceBlock, StoredRows, dataset_of

@@ -14,8 +14,15 @@ from pathlib import Path
 from pyarrow import fs
 
 from daybook.errors import DaybookError
-from daybook.io.filesystem import arrow_path, content_digest, join_uri, list_files, remove_folder, translate_read_errors
-from daybook.io.format import list_folder
+from daybook.io.filesystem import (
+    arrow_path,
+    content_digest,
+    join_uri,
+    list_files,
+    list_folder,
+    remove_folder,
+    translate_read_errors,
+)
 from daybook.io.target import FileTarget, parse_staged_name
 from daybook.io.writer import Commit, Fence, StagedOutput
 from daybook.resolve.checks import one_file_mode_error

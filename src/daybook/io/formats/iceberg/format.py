@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from daybook.io.data_files import TableFiles
-from daybook.io.filesystem import join_uri
-from daybook.io.format import Format, HoldingStore, Leftover, PinnedLocation, ReadRequest, VersionHolder, list_folder
+from daybook.io.filesystem import join_uri, list_folder
+from daybook.io.format import Format, HoldingStore, Leftover, PinnedLocation, ReadRequest, VersionHolder
 from daybook.io.formats.iceberg.catalog import (
     STORAGE_ERRORS,
     catalog_errors,

@@ -23,11 +23,12 @@ import pyarrow.parquet as pq
 from daybook.errors import DaybookError, raise_all
 from daybook.io.bindings import Binding, bind_columns, missing_column_errors
 from daybook.io.column_types import BadValueError, parse_texts
-from daybook.io.format import Format, Leftover, search_folder
+from daybook.io.format import Format, Leftover
 from daybook.io.formats.databases.dialect import Database, Dialect, SqlType, SqlTypes, stored_columns
 from daybook.io.formats.databases.writer import DatabaseWriter
 from daybook.io.landing.request import LandingRequest
 from daybook.io.landing.rows import Batch, RowSource, bad_value_error, row_position_from
+from daybook.io.leftovers import search_folder
 from daybook.io.pins import TableState
 from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.io.stored_rows import SourceBlock, StoredRows, dataset_of

@@ -10,8 +10,10 @@ import pytest
 
 from daybook.demo.data_files import write_workspace
 from daybook.errors import DaybookError
-from daybook.workspace.definitions import compile_project, validate_definitions, write_schemas
+from daybook.workspace.compilation import compile_project
 from daybook.workspace.open_workspace import open_workspace
+from daybook.workspace.schemas import write_schemas
+from daybook.workspace.validate import validate_definitions
 from tests.workspaces import COLUMNS, Folder, no_session, to_table
 
 

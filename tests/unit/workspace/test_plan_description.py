@@ -3,8 +3,9 @@
 import json
 from pathlib import Path
 
-from daybook.workspace.definitions import compile_projects, describe_plan, explain_plan
+from daybook.workspace.compilation import compile_projects
 from daybook.workspace.open_workspace import open_workspace
+from daybook.workspace.plan_description import describe_plan, explain_plan
 from tests.unit.plan.planned import CONSTANTS, plan_of
 
 OPERATIONS = """

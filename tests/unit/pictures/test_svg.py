@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daybook.pictures.texts import clean, element, label, link, shortened, text_width
+from daybook.pictures.svg import clean, element, label, link, shortened, text_width
 
 
 def test_attributes_and_content() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from daybook.pictures.texts import format_duration, format_number, format_value, plural
+from daybook.pictures.shown_values import format_duration, format_number, format_value, plural
 
 MINUS = "\N{MINUS SIGN}"
 

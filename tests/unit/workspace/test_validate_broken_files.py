@@ -7,12 +7,14 @@ import pytest
 
 from daybook.errors import DaybookError, Notice, flatten
 from daybook.runs.attempt.request import RunRequest
-from daybook.workspace.definitions import compile_project, validate_definitions
+from daybook.workspace.compilation import compile_project
 from daybook.workspace.execution import dry_run_project, explain_operation, replay_run, retry_run
-from daybook.workspace.history import cancel_run, list_runs, show_definition, show_run
 from daybook.workspace.lifecycle import activate_project, apply_changes, deactivate_project, plan_changes
 from daybook.workspace.maintenance import apply_retention, examine
 from daybook.workspace.open_workspace import OpenedWorkspace, open_workspace
+from daybook.workspace.runs import cancel_run, list_runs, show_run
+from daybook.workspace.stored_definitions import show_definition
+from daybook.workspace.validate import validate_definitions
 from tests.workspaces import COLUMNS, Folder, no_session, to_path, to_table
 
 UNKNOWN_KEY = "project: {id: other, input: {dataset_id: orders}, operatoins: []}\n"
