@@ -54,7 +54,7 @@ def read_landed(spark: "SparkSession", request: LandingRequest, pin: LandedPin |
     if pin is not None and any(not location.uri for location in request.locations):
         raise DaybookError("IO_009", location=", ".join(request.names), reason=reason)
     inputs = find_inputs(request)
-    if pin is not None and inputs.folder != pin.folder:
+    if pin is not None and not _has_content(inputs, pin):
         raise DaybookError("IO_009", location=", ".join(request.names), reason=f"{reason}, and so have its files")
     states = tuple(_table_states(request, inputs.databases))
     landed = request.area.find(inputs.folder) or _land(spark, request, inputs)
@@ -93,6 +93,14 @@ def find_inputs(request: LandingRequest) -> _Inputs:
     return _Inputs(files, databases, folder)
 
 
+def _has_content(inputs: _Inputs, pin: LandedPin) -> bool:
+    """Whether the files are those of a pin, also where they were copied: old pins have no digests."""
+    if inputs.folder == pin.folder:
+        return True
+    contents = [(file.stat.size, file.digest) for file in inputs.files]
+    return bool(contents) and contents == [(file.stat.size, file.digest) for file in pin.files if file.digest]
+
+
 def land_ahead(request: LandingRequest) -> None:
     """Land small files while there is no session yet; what is wrong with them is said when they are read."""
     if request.area.needs_session or not request.locations or any(not each.uri for each in request.locations):
@@ -120,7 +128,7 @@ def land_without_session(request: LandingRequest, pin: LandedPin | None = None) 
         if format_named(location.format).needs_session:
             raise DaybookError("RECOMPUTE_001", what=f"{location.label}, which only Spark can read")
     inputs = find_inputs(request)
-    if pin is not None and inputs.folder != pin.folder:
+    if pin is not None and not _has_content(inputs, pin):
         raise DaybookError("IO_009", location=", ".join(request.names), reason="its files have changed")
     return request.area.find(inputs.folder) or _land(None, request, inputs)
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias, TypeVar
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import AwareDatetime, BeforeValidator, FailFast, Field, TypeAdapter, ValidationError
 
 from daybook.model.definition import TableVersion
 from daybook.model.types import parse_type
@@ -21,6 +21,20 @@ PREDICATE_TYPE = "urn:daybook:close:v1"
 FILE_DIGEST = "sha256"
 
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+Item = TypeVar("Item")
+# One error is enough: of millions of wrong items each takes a thousand bytes.
+Items: TypeAlias = Annotated[tuple[Item, ...], FailFast()]
+_MOST_KEYS = 10_000
+
+
+def _with_few_keys(value: Any) -> Any:
+    """For objects pydantic knows no first error, and checks how many keys they have after their values."""
+    if isinstance(value, dict) and len(value) > _MOST_KEYS:
+        raise ValueError(f"it has more than {_MOST_KEYS:,} keys")
+    return value
+
+
+Named: TypeAlias = Annotated[Mapping[str, Item], BeforeValidator(_with_few_keys)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +78,12 @@ class SealedRun:
     project: str
     period: str
     run: str
-    completed_at: datetime.datetime | None
+    completed_at: AwareDatetime | None
     snapshot: Mapping[str, Any]
-    pins: Mapping[str, tuple[Mapping[str, Any], ...]]
-    operations: tuple[Mapping[str, Any], ...]
-    checks: tuple[SealedCheck, ...]
-    outputs: tuple[SealedOutput, ...]
+    pins: Named[Items[Mapping[str, Any]]]
+    operations: Items[Mapping[str, Any]]
+    checks: Items[SealedCheck]
+    outputs: Items[SealedOutput]
     # Of runs that follow measures or compare deliveries with their control totals.
     totals: Mapping[str, Any] | None = None
 
@@ -79,7 +93,7 @@ class AcceptedStale:
     """A node that was sealed although it is out of date: why it is, and the reason given for accepting it."""
 
     node: str
-    reasons: tuple[str, ...]
+    reasons: Items[str]
     reason: str
 
 
@@ -116,18 +130,18 @@ class CloseStatement:
 
     workspace: SealedWorkspace
     period: SealedPeriod
-    sealed_at: datetime.datetime
+    sealed_at: AwareDatetime
     sealed_by: str
-    runs: tuple[SealedRun, ...]
-    not_covered: tuple[str, ...]
-    accepted_stale: tuple[AcceptedStale, ...]
-    versions: Mapping[str, str]
+    runs: Items[SealedRun]
+    not_covered: Items[str]
+    accepted_stale: Items[AcceptedStale]
+    versions: Named[str]
     previous: CertificateLink | None
     previous_reason: str | None = None
     replaces: CertificateLink | None = None
     # The head of the log, and who approved the seal.
     log_head: Sha256 | None = None
-    approvals: tuple[Mapping[str, Any], ...] = ()
+    approvals: Items[Mapping[str, Any]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +248,8 @@ def _read_column(value: Any, path: Path) -> DigestedColumn:
     match value:
         case [str(name), str(type_)]:
             try:
+                # The digest covers the name as UTF-8, which half of a surrogate pair has not.
+                name.encode()
                 # The digest covers the text of the type, so only its canonical spelling is accepted.
                 if str(parse_type(type_)) == type_:
                     return DigestedColumn(name, type_)

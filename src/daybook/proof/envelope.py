@@ -32,6 +32,9 @@ PAYLOAD_TYPE = "application/vnd.in-toto+json"
 # A certificate of a thousand projects has about 6 MB.
 MOST_BYTES = 64 << 20
 _MOST_SIGNATURES = 16
+# Values in a document: empty ones of three bytes each take thirty times the memory of their text. In certificates a
+# value takes sixteen bytes.
+MOST_VALUES = 4_000_000
 _KEY_BYTES = 1 << 16
 
 
@@ -125,11 +128,18 @@ def read_document(path: Path) -> Any:
 
 
 def parse_json(content: bytes, path: Path) -> Any:
+    if count_values(content) > MOST_VALUES:
+        raise malformed(path, f"it has more than {MOST_VALUES:,} values")
     try:
         return json.loads(content, object_pairs_hook=_distinct_keys, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as failure:
         reason = "it is nested too deeply" if isinstance(failure, RecursionError) else _first_line(failure)
         raise malformed(path, reason) from None
+
+
+def count_values(content: bytes) -> int:
+    """No fewer than the values of a JSON text: each follows one of these marks, and those in texts count, too."""
+    return 1 + sum(map(content.count, (b",", b"[", b"{")))
 
 
 def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -34,7 +34,15 @@ from daybook.proof.certificate import (
     Subject,
     statement_payload,
 )
-from daybook.proof.envelope import MOST_BYTES, envelope_text, key_id, read_envelope, sign
+from daybook.proof.envelope import (
+    MOST_BYTES,
+    MOST_VALUES,
+    count_values,
+    envelope_text,
+    key_id,
+    read_envelope,
+    sign,
+)
 from daybook.proof.row_encoding import RowsDigest
 from daybook.proof.sealed_data import shortened
 from daybook.proof.spark_digest import DigestedFrame, digest_frames
@@ -234,7 +242,9 @@ def sign_period(
         envelope |= {"timestamp": _as_base64(answer)}
     text = envelope_text(envelope)
     if len(text) > MOST_BYTES:
-        raise DaybookError("PROOF_014", period=period.identifier, size=len(text), limit=MOST_BYTES)
+        raise DaybookError("PROOF_014", period=period.identifier, size=len(text), unit="bytes", limit=MOST_BYTES)
+    if (values := count_values(payload)) > MOST_VALUES:
+        raise DaybookError("PROOF_014", period=period.identifier, size=values, unit="values", limit=MOST_VALUES)
     return SignedCertificate(text, close, subjects, signed.digest, key_id(key.public_key()), outputs)
 
 
@@ -415,12 +425,3 @@ def hold_sealed_versions(environment: RunEnvironment, certificate: SignedCertifi
         with suppress(OSError, DaybookError, *format_.storage_errors):
             location = replace(target.location, version=version)
             format_.hold_version(location, version, holder, environment.root, environment.storage)
-
-
-def write_new(path: Path, text: str) -> None:
-    """Write a file; PROOF_003 where it exists."""
-    try:
-        with path.open("x", encoding="utf-8") as stream:
-            stream.write(text)
-    except FileExistsError:
-        raise DaybookError("PROOF_003", file=str(path)) from None

@@ -102,7 +102,12 @@ def compare_data(planned: PlannedOutput, output: SealedOutput, subject: Subject)
 
 def _unreadable(error: DaybookError) -> DataFinding:
     is_changed = any(single.code in _CHANGED_CODES for single in flatten(error))
-    return DataFinding("different" if is_changed else "missing", str(error).splitlines()[0])
+    return DataFinding("different" if is_changed else "missing", _reason(error))
+
+
+def _reason(error: DaybookError) -> str:
+    """An error with its causes, in one line."""
+    return ": ".join(str(single).splitlines()[0] for single in (error, *error.causes))
 
 
 @contextmanager
@@ -132,8 +137,7 @@ def compare_computation(
             landings = (landing, LandingArea(scratch, run.run, storage))
             computation = compute_run(prepared, landings, folder.root, pins=sealed_pins(run, folder.root))
     except DaybookError as error:
-        reason = str(error).splitlines()[0]
-        finding = DataFinding("missing", f"it cannot be computed again: {reason}")
+        finding = DataFinding("missing", f"it cannot be computed again: {_reason(error)}")
         return {output.subject: finding for output in run.outputs}
     findings = {}
     for computed in computation.outputs:
@@ -166,7 +170,7 @@ def _compare_rows(
                 else digest_file(planned.target) == subject.file
             )
     except DaybookError as error:
-        return DataFinding("missing", f"it is compared with the stored rows: {str(error).splitlines()[0]}")
+        return DataFinding("missing", f"it is compared with the stored rows: {_reason(error)}")
     if not is_sealed:
         return DataFinding("missing", "it is compared with the stored rows, which are not those that were sealed")
     if compare_rows(list(columns), stored_rows, rows, shown=0).count == 0:

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from daybook.runs.attempt.prepare import PreparedRun
 
-_NOT_ASKED = DataFinding("not asked")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trust:
@@ -113,10 +111,11 @@ def _verify(
     stored: Mapping[str, DataFinding] = {}
     computed: Mapping[str, DataFinding] = {}
     names = {proof.subject} if proof is not None else {subject.name for subject in certificate.subjects}
-    if question is not None and file.signer is not None and not problems:
+    if question is not None and file.signer is not None and not content_problems:
         stored, computed = _data_findings(certificate, question, names)
         problems += [f"{name}: {finding.problem}" for name, finding in stored.items() if finding.problem]
         problems += [f"{name}, recomputed: {finding.problem}" for name, finding in computed.items() if finding.problem]
+    data, recomputed = _without_finding(question)
     timestamp = certificate.signed.timestamp
     return Verification(
         is_valid=not problems,
@@ -128,8 +127,8 @@ def _verify(
             VerifiedSubject(
                 subject.name,
                 subject.digest,
-                stored.get(subject.name, _NOT_ASKED).state,
-                computed.get(subject.name, _NOT_ASKED).state,
+                stored[subject.name].state if subject.name in stored else data,
+                computed[subject.name].state if subject.name in computed else recomputed,
             )
             for subject in certificate.subjects
             if subject.name in names
@@ -139,6 +138,16 @@ def _verify(
         certificate=certificate,
         proof=proof,
         stamped_at=timestamp_time(timestamp) if timestamp is not None else None,
+    )
+
+
+def _without_finding(question: DataQuestion | None) -> tuple[DataState, DataState]:
+    """What is said of data that was not looked at; what was asked for in vain is missing."""
+    if question is None:
+        return "not asked", "not asked"
+    return (
+        "missing" if question.is_stored else "not asked",
+        "missing" if question.is_recomputed else "not asked",
     )
 
 
@@ -190,8 +199,11 @@ def _chain_problems(certificate: Certificate, certificates: Sequence[Certificate
             yield f"there are two certificates of {certificate.period}, and none replaces the other"
     earlier = [other for other in level if other.close.period.end < close.period.start]
     if close.previous is None:
-        day_before = close.period.start - datetime.timedelta(days=1)
-        if any(item.close.period.end == day_before and item.close.sealed_at < close.sealed_at for item in earlier):
+        day = datetime.timedelta(days=1)
+        if any(
+            close.period.start - item.close.period.end == day and item.close.sealed_at < close.sealed_at
+            for item in earlier
+        ):
             yield "it names no certificate before it, though one was sealed"
     elif (before := _followed(certificate, earlier)) is None:
         if earlier:

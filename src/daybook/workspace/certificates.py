@@ -43,19 +43,18 @@ def make_key(name: str, folder: Path) -> NewKey:
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
     from daybook.proof.envelope import key_id, public_pem
+    from daybook.proof.new_file import check_new
 
     if not _KEY_NAME.fullmatch(name):
         raise DaybookError("PROOF_016", name=name)
     key = Ed25519PrivateKey.generate()
     private, public = folder / f"{name}.key", folder / f"{name}.pub"
-    folder.mkdir(parents=True, exist_ok=True)
+    for path in (private, public):
+        check_new(path)
     contents = (
         (private, 0o600, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())),
         (public, 0o644, public_pem(key.public_key())),
     )
-    for path, _, _ in contents:
-        if path.exists():
-            raise DaybookError("PROOF_003", file=str(path))
     for path, mode, content in contents:
         try:
             number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
@@ -127,15 +126,15 @@ def seal_period(
     request is made instead; its requester seals once it is released.
     """
     from daybook.proof.envelope import read_private_key
-    from daybook.proof.seal import SealRequest, find_sealable, hold_sealed_versions, record_seal, sign_period, write_new
+    from daybook.proof.new_file import check_new, write_new
+    from daybook.proof.seal import SealRequest, find_sealable, hold_sealed_versions, record_seal, sign_period
     from daybook.runs.approvals.acts import Act, period_act
     from daybook.runs.approvals.requests import released_act
 
     request = SealRequest(period=period, accept_stale=tuple(accept_stale), reason=reason, timestamp=timestamp)
     private_key = read_private_key(key, workspace.root)
     file = Path(out)
-    if file.exists():
-        raise DaybookError("PROOF_003", file=str(file))
+    check_new(file)
     files = CheckedFiles(workspace.read_definitions())
     with workspace.open_run_environment() as environment:
         store = environment.store
@@ -298,13 +297,14 @@ def prove_row(
     """Prove that the one row with these values is among the rows that were sealed, and write the proof."""
     from daybook.proof.certificate import read_certificate
     from daybook.proof.envelope import envelope_text, read_document
+    from daybook.proof.new_file import check_new, write_new
     from daybook.proof.row_proof import find_row, proof_json
-    from daybook.proof.seal import write_new
     from daybook.proof.sealed_data import DataFolder, restore_sealed_run
     from daybook.proof.stored_slice import sealed_version, stored_columns, stored_slice
     from daybook.runs.recomputation import has_text
 
     path, file = Path(certificate), Path(out)
+    check_new(file)
     document = read_document(path)
     sealed = read_certificate(document, path)
     subjects = [subject for subject in sealed.subjects if subject.rows is not None]

@@ -1,6 +1,7 @@
 """A period is sealed, verified from its file, and attacked in its tables."""
 
 import json
+import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -213,13 +214,18 @@ def test_a_source_that_was_changed_cannot_be_computed_again(close: Close) -> Non
     close.close("2026-01")
     landing = close.folder.root / ".daybook" / "landing"
     shutil.rmtree(landing)
-    # Computed from the file itself, and nothing is written beside it.
-    (verification,) = close.verify("2026-01", recompute=True)
-    assert {subject.recomputed for subject in verification.subjects} == {"same"}
-    assert not landing.exists()
+    # Computed from the file itself, also where it was copied without its time, and nothing is written beside it.
+    copy = close.folder.root.parent / "copy"
+    shutil.copytree(close.folder.root, copy, copy_function=shutil.copyfile)
+    os.utime(copy / "data" / "orders.csv", (0, 0))
+    for root in (close.folder.root, copy):
+        (verification,) = close.verify("2026-01", root=root, recompute=True)
+        assert {subject.recomputed for subject in verification.subjects} == {"same"}
+        assert not (root / ".daybook" / "landing").exists()
     close.folder.write_csv("data/orders.csv", ORDERS[:2])
     (verification,) = close.verify("2026-01", recompute=True)
     assert {subject.recomputed for subject in verification.subjects} == {"missing"}
+    assert any("its files have changed" in problem for problem in verification.problems)
 
 
 def test_only_a_finished_and_locked_period_is_sealed(close: Close) -> None:

@@ -8,7 +8,15 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from securesystemslib.dsse import Envelope
 
 from daybook.errors import DaybookError
-from daybook.proof.envelope import MOST_BYTES, read_document, read_envelope, read_private_key, read_public_key, sign
+from daybook.proof.envelope import (
+    MOST_BYTES,
+    MOST_VALUES,
+    read_document,
+    read_envelope,
+    read_private_key,
+    read_public_key,
+    sign,
+)
 from daybook.workspace.certificates import make_key
 from tests.certificates import KEY, OTHER_KEY, envelope, public, written
 
@@ -74,6 +82,17 @@ def test_a_file_that_is_too_large_is_not_read_to_its_end(tmp_path: Path) -> None
         read_document(path)
     assert raised.value.code == "PROOF_001"
     assert str(MOST_BYTES >> 20) in str(raised.value)
+
+
+def test_a_file_of_too_many_values_is_not_parsed(tmp_path: Path) -> None:
+    """Empty values take thirty times the memory of their text, keys more."""
+    for value in (b"[],", b"{},", b"1,"):
+        path = tmp_path / "c.json"
+        path.write_bytes(b"[" + value * MOST_VALUES + b"0]")
+        with pytest.raises(DaybookError) as raised:
+            read_document(path)
+        assert raised.value.code == "PROOF_001"
+        assert f"{MOST_VALUES:,} values" in str(raised.value)
 
 
 @pytest.mark.parametrize("path", ["/dev/zero", "/", "nowhere.json"])

@@ -3,16 +3,18 @@
 import base64
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
 from daybook.errors import DaybookError
-from daybook.proof.certificate import CertificateLink, SealedWorkspace, statement_payload
+from daybook.proof.certificate import CertificateLink, CloseStatement, SealedRun, SealedWorkspace, statement_payload
 from daybook.proof.envelope import sign
-from daybook.proof.verification import Trust, Verification, verify_files
+from daybook.proof.sealed_data import DataFolder
+from daybook.proof.verification import DataQuestion, Trust, Verification, verify_files
 from tests.certificates import KEY, OTHER_KEY, TRUST, envelope, link, public, statement, written
 
 
@@ -187,6 +189,7 @@ def test_an_untrusted_file_replaces_nothing(tmp_path: Path) -> None:
         {"columns": [["account"]]},
         {"columns": [["account", "text"]]},
         {"columns": [["account", "decimal( 18, 2)"]]},
+        {"columns": [["\ud800", "string"]]},
     ],
     ids=lambda change: str(change)[:40],
 )
@@ -218,3 +221,47 @@ def test_a_statement_about_something_else_is_malformed(tmp_path: Path, change: d
     with pytest.raises(DaybookError) as raised:
         verify(tmp_path, sign(json.dumps(payload).encode(), KEY))
     assert raised.value.code == "PROOF_001"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"runs": [{}] * 50},
+        {"approvals": [1] * 50},
+        {"not_covered": [1] * 50},
+        {"versions": {str(number): number for number in range(20_000)}},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_the_first_wrong_value_of_millions_ends_the_reading(change: dict[str, Any]) -> None:
+    """An error takes a thousand bytes."""
+    predicate = _payload(envelope())["predicate"] | change
+    with pytest.raises(ValidationError) as raised:
+        TypeAdapter(CloseStatement).validate_python(predicate)
+    # An empty run lacks each of its fields.
+    assert raised.value.error_count() <= len(fields(SealedRun))
+
+
+def test_data_that_is_asked_for_and_not_looked_at_is_missing(tmp_path: Path) -> None:
+    """Nothing that a file names is read before a trusted key was found to have signed it."""
+    question = DataQuestion(DataFolder(tmp_path / "nowhere", "state"), is_stored=True, is_recomputed=False)
+    (verification,) = verify_files([written(tmp_path, "c.json", envelope(key=OTHER_KEY))], TRUST, question)
+    assert {(subject.data, subject.recomputed) for subject in verification.subjects} == {("missing", "not asked")}
+
+
+def test_a_period_on_the_first_day_of_all_and_times_without_zone(tmp_path: Path) -> None:
+    beginning = _payload(envelope())
+    beginning["predicate"]["period"]["start"] = "0001-01-01"
+    document = sign(json.dumps(beginning).encode(), KEY)
+    verifications = verify(tmp_path, document, envelope(2, previous=link(document, 1)))
+    assert all(verification.is_valid for verification in verifications)
+    timeless = _payload(envelope())
+    timeless["predicate"]["sealed_at"] = "2026-02-03T08:00:00"
+    with pytest.raises(DaybookError) as raised:
+        verify(tmp_path, sign(json.dumps(timeless).encode(), KEY))
+    assert raised.value.code == "PROOF_001"
+
+
+def _payload(document: dict[str, Any]) -> dict[str, Any]:
+    payload: dict[str, Any] = json.loads(base64.b64decode(document["payload"]))
+    return payload

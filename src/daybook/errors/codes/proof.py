@@ -83,7 +83,7 @@ PROOF_CODES: dict[str, Code] = code_family(
     ),
     Code(
         "PROOF_014",
-        "The certificate of {period} would have {size:,} bytes, and `daybook verify` reads at most {limit:,}",
+        "The certificate of {period} would have {size:,} {unit}, and `daybook verify` reads at most {limit:,}",
         "A certificate holds the whole snapshot of every run.",
         hint="seal shorter periods",
     ),
@@ -106,5 +106,12 @@ PROOF_CODES: dict[str, Code] = code_family(
         "There is no certificate {digest} in the store",
         "A certificate is named by the SHA-256 of its payload.",
         hint="the page of the period, and `/api/v1/seals`, list them",
+    ),
+    Code(
+        "PROOF_018",
+        "{file} cannot be written: {reason}",
+        "The folder is created where it does not exist. Nothing is signed before it is known that the file can be "
+        "written, and nothing is recorded without the file.",
+        hint="write it to another folder",
     ),
 )
