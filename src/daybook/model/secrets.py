@@ -5,13 +5,16 @@ An address of a store, a database or a service that cannot be taken apart with c
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from urllib.parse import unquote
 
 from daybook.errors import DaybookError
 from daybook.model.source_map import DocumentNode, ListNode, MappingNode, ScalarNode
+
+# The personal token of whoever runs a command.
+TOKEN_VARIABLE = "DAYBOOK_TOKEN"
 
 # Parts of names that only secrets have, as patterns; mistyped passwords are passwords too.
 SECRET_WORDS = (
@@ -34,6 +37,11 @@ _SIGNATURE = "(?:x-(?:amz|goog|ms)-)?sig(?:nature)?"
 _SIGNATURE_NAME = re.compile(rf"(?i){_SIGNATURE}")
 # An address may pass through two programs that each decode it.
 _MAX_DECODINGS = 3
+
+
+def without_token(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a process that outlives a command, or executes code of others: nobody is proven there."""
+    return {name: value for name, value in environment.items() if name != TOKEN_VARIABLE}
 
 
 @lru_cache(maxsize=4096)

@@ -17,6 +17,7 @@ from daybook.definitions.loading.workspace import (
     read_workspace,
 )
 from daybook.errors import DaybookError, raise_all
+from daybook.model.secrets import TOKEN_VARIABLE
 from daybook.store.process import current_user
 from daybook.store.records import Credential
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 
 # The personal token of who runs a command or a program.
-TOKEN_VARIABLE = "DAYBOOK_TOKEN"
 
 
 def _refuse_session() -> NoReturn:

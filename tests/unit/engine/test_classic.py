@@ -1,9 +1,10 @@
+import os
 import socket
 from pathlib import Path
 
 import pytest
 
-from daybook.engine.java.classic import check_master_listens, host_variables
+from daybook.engine.java.classic import check_master_listens, host_variables, start_gateway
 from daybook.engine.java.launch import JavaRuntime, Launch
 from daybook.errors import DaybookError
 
@@ -52,3 +53,20 @@ def test_a_local_spark_needs_no_name_of_the_machine_unless_one_is_chosen(
     java = JavaRuntime(tmp_path / "java", 17, "17", "machine")
     launch = Launch(java, tmp_path, conf, tmp_path, is_local)
     assert host_variables(launch, environment) == expected
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell script stands for Java")
+def test_java_does_not_get_the_personal_token(tmp_path: Path) -> None:
+    """It executes code of others, and a warm engine lives longer than the command that started it."""
+    script, seen = tmp_path / "java", tmp_path / "seen"
+    script.write_text(f"#!/bin/sh\nenv > {seen}\n")
+    script.chmod(0o700)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    launch = Launch(JavaRuntime(script, 17, "17", "machine"), tmp_path, {}, scratch, True)
+    wait = start_gateway(launch, {**os.environ, "DAYBOOK_TOKEN": "dbp_token", "OTHER": "variable"})
+    with pytest.raises(DaybookError) as caught:
+        wait()
+    assert caught.value.code == "RUN_905"
+    assert "OTHER=variable" in seen.read_text()
+    assert "dbp_token" not in seen.read_text()

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from daybook.engine.java.launch import Launch, find_listener_problem, launcher_variables
 from daybook.engine.java.session_conf import JAVA_PROPERTIES, foreign_locale_error
 from daybook.errors import DaybookError
+from daybook.model.secrets import without_token
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -144,7 +145,7 @@ def host_variables(launch: Launch, environment: Mapping[str, str]) -> dict[str, 
 def _spawn(launch: Launch, environment: Mapping[str, str], show_log: bool) -> subprocess.Popen[bytes]:
     (launch.scratch / "log4j2.properties").write_text(_LOG_SETTINGS, encoding="utf-8")
     variables = {
-        **environment,
+        **without_token(environment),
         **host_variables(launch, environment),
         **launcher_variables(launch.spark_home),
         "SPARK_CONNECT_MODE": "0",

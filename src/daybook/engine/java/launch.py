@@ -22,6 +22,7 @@ from typing import Literal
 
 from daybook.engine.java.spark_version import find_spark, require_spark
 from daybook.errors import DaybookError
+from daybook.model.secrets import without_token
 
 GIGABYTE = 1 << 30
 _MEMORY_LIMIT_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -352,7 +353,7 @@ def build_in_background(path: Path, java: JavaRuntime, environment: Mapping[str,
         path.parent.mkdir(parents=True, exist_ok=True)
         subprocess.Popen(
             command,
-            env={**environment, ARCHIVE_VARIABLE: "off"},
+            env={**without_token(environment), ARCHIVE_VARIABLE: "off"},
             cwd="/",
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

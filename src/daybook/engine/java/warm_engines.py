@@ -27,6 +27,7 @@ from daybook.engine.java.warm_folder import (
     require_private,
 )
 from daybook.errors import DaybookError
+from daybook.model.secrets import without_token
 from daybook.model.settings import EngineSettings
 
 if TYPE_CHECKING:
@@ -191,7 +192,7 @@ class WarmEngines:
         try:
             keeper = subprocess.Popen(
                 [sys.executable, "-m", "daybook.engine.java.warm_keeper"],
-                env=dict(self.environment),
+                env=without_token(self.environment),
                 cwd="/",
                 stdin=subprocess.PIPE,
                 stdout=handle,
