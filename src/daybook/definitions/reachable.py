@@ -29,31 +29,52 @@ def reached_keys(workspace: LoadedWorkspace, *project_ids: str) -> set[Definitio
         if resolver.model.is_default
     ]
 
-    def find(key: DefinitionKey) -> object:
+    def references(key: DefinitionKey) -> list[DefinitionKey]:
         definition = workspace.get(*key)
-        return definition.model if definition is not None else None
+        return _referenced_definitions(definition.model) if definition is not None else []
 
-    return follow_references(begin, find)
+    return follow_references(begin, references)
 
 
 def stored_keys(stored: Definitions, projects: Iterable[Project]) -> set[DefinitionKey]:
-    """What the texts of projects lead to among stored definitions, without the projects."""
+    """What the texts of projects lead to among stored definitions, without the projects.
+
+    A catalog answers with any data source, so that a resolver that asks one leads to all of them.
+    """
     begin: list[DefinitionKey] = [("resolver", resolver_id) for resolver_id in stored.default_resolver_ids()]
     for project in projects:
         begin += _referenced_definitions(project)
+        for _, reference in project.reads():
+            begin += _references_of_version(stored, reference.dataset_id, reference.dataset_version)
 
-    def find(key: DefinitionKey) -> object:
+    def references(key: DefinitionKey) -> list[DefinitionKey]:
         kind, identifier = key
         if kind == "resolver":
             version = stored.resolver(identifier)
-            return version.resolver if version is not None else None
-        declared = stored.declared(identifier) if kind == "dataset" else None
-        return declared.dataset if declared is not None else None
+            if version is None:
+                return []
+            asks_catalog = any(isinstance(rule.strategy, CatalogStrategy) for rule in version.resolver.rules)
+            answers: list[DefinitionKey] = [("datasource", known) for known in stored.datasources if asks_catalog]
+            return [*_referenced_definitions(version.resolver), *answers]
+        return _references_of_version(stored, identifier, None) if kind == "dataset" else []
 
-    return follow_references(begin, find)
+    return follow_references(begin, references)
 
 
-def follow_references(begin: Iterable[DefinitionKey], find: Callable[[DefinitionKey], object]) -> set[DefinitionKey]:
+def _references_of_version(stored: Definitions, dataset_id: str, version: int | None) -> list[DefinitionKey]:
+    """What the text of a version of a dataset names, the latest without one, and of the version that a view names."""
+    declared = stored.declared(dataset_id, version)
+    if declared is None:
+        return []
+    needs = _referenced_definitions(declared.dataset)
+    if isinstance(declared.dataset, View) and declared.dataset.view.dataset_version is not None:
+        needs += _references_of_version(stored, declared.dataset.view.of, declared.dataset.view.dataset_version)
+    return needs
+
+
+def follow_references(
+    begin: Iterable[DefinitionKey], references: Callable[[DefinitionKey], Iterable[DefinitionKey]]
+) -> set[DefinitionKey]:
     """Keys with everything that the definitions behind them refer to, and so on."""
     reached: set[DefinitionKey] = set()
     waiting = list(begin)
@@ -61,7 +82,7 @@ def follow_references(begin: Iterable[DefinitionKey], find: Callable[[Definition
         key = waiting.pop()
         if key not in reached:
             reached.add(key)
-            waiting += _referenced_definitions(find(key))
+            waiting += references(key)
     return reached
 
 

@@ -276,8 +276,7 @@ def _definitions(office: Office) -> dict[Any, Any]:
     return {key: (head.version, head.status, head.text_digest) for key, head in heads.items() if key[0] != "project"}
 
 
-def test_a_resolver_and_a_calendar_of_an_active_project_change_only_with_approval(tmp_path: Path) -> None:
-    office = Office.open(tmp_path, "sqlite:///.daybook/store.db")
+def test_a_resolver_and_a_calendar_of_an_active_project_change_only_with_approval(office: Office) -> None:
     strategy = {"type": "path", "datasource_id": "files", "path": "orders.csv"}
     rule = {"name": "all", "data_level": "any", "strategy": strategy}
     january = {"identifier": "P1", "level": "month", "start_date": "2026-01-01", "end_date": "2026-01-31"}
@@ -297,6 +296,52 @@ def test_a_resolver_and_a_calendar_of_an_active_project_change_only_with_approva
     office.folder.define("calendar", {**fiscal, "periods": [january, february]})
     held = apply_changes(office.by("anna")).held
     assert {(change.kind, change.id) for change in held} == {("calendar", "fiscal"), ("resolver", "monthly")}
+
+
+def test_a_data_source_that_only_a_catalog_names_changes_only_with_approval(office: Office) -> None:
+    office.folder.datasource("files", "csv", path="data")
+    office.folder.datasource("unused", "csv", path="unused")
+    office.propose(POLICY, catalogs={"allowed_hosts": ["catalog.example"]})
+    strategy = {"type": "catalog", "endpoint": "https://catalog.example/locations"}
+    rules = [{"name": "all", "data_level": "any", "strategy": strategy}]
+    office.folder.define("resolver", {"id": "asking", "rules": rules})
+    table = {"name": "sales", "columns": COLUMNS}
+    office.folder.define("dataset", {"id": "sales", "resolver_id": "asking", "main_table": table})
+    office.folder.project(assign("tax", "amount"), to_table("sums"), id_="q", input_="sales")
+    assert apply_changes(office.nobody()).request is None
+    office.folder.datasource("files", "csv", path="other")
+    assert apply_changes(office.nobody()).held == ()
+    office.approve(office.request(lambda: activate_project(office.by("anna"), "q")), "bert")
+    office.folder.datasource("files", "csv", path="forged")
+    office.folder.datasource("unused", "csv", path="forged")
+    held = apply_changes(office.by("anna")).held
+    assert {(change.kind, change.id) for change in held} == {("datasource", "files"), ("datasource", "unused")}
+
+
+def test_what_a_pinned_version_of_a_dataset_reads_changes_only_with_approval(office: Office) -> None:
+    office.folder.datasource("files", "csv", path="data")
+    _define_sales(office, "before")
+    apply_changes(office.nobody())
+    _define_sales(office, "after")
+    pinned = {"dataset_id": "sales", "dataset_version": 1}
+    office.folder.project(assign("tax", "amount"), to_table("sums"), id_="q", input=pinned)
+    apply_changes(office.nobody())
+    office.approve(office.request(lambda: activate_project(office.by("anna"), "q")), "bert")
+    _define_resolver(office, "before", "forged.csv")
+    _define_resolver(office, "after", "forged.csv")
+    held = apply_changes(office.by("anna")).held
+    assert ("resolver", "before") in {(change.kind, change.id) for change in held}
+
+
+def _define_sales(office: Office, resolver_id: str) -> None:
+    _define_resolver(office, resolver_id, "orders.csv")
+    table = {"name": "sales", "columns": COLUMNS}
+    office.folder.define("dataset", {"id": "sales", "resolver_id": resolver_id, "main_table": table})
+
+
+def _define_resolver(office: Office, id_: str, path: str) -> None:
+    strategy = {"type": "path", "datasource_id": "files", "path": path}
+    office.folder.define("resolver", {"id": id_, "rules": [{"name": "all", "data_level": "any", "strategy": strategy}]})
 
 
 def test_a_project_that_is_edited_and_restored_takes_no_other_dataset_along(office: Office) -> None:
@@ -328,6 +373,27 @@ def test_a_changed_project_runs_once_it_is_approved(office: Office) -> None:
     assert office.prepare().snapshot.project.operations[0].arguments.assignments[0].expression == "amount * 9"
     # Nothing is left to approve.
     assert not activate_project(office.by("anna"), "p").is_new
+
+
+def test_a_request_shows_what_a_project_begins_to_read(office: Office) -> None:
+    """What no active project reads may change freely, until somebody approves a project that reads it."""
+    office.folder.dataset("rates", COLUMNS, {"path": "data/rates.csv"})
+    office.folder.datasource("vault", "delta", path="vault")
+    office.folder.project(assign("tax", "amount"), to_table("more", datasource="vault"), id_="more", input_="rates")
+    apply_changes(office.nobody())
+    number = office.request(lambda: activate_project(office.by("anna"), "more"))
+    changes = {change.title: change.difference for change in show_request(office.nobody(), number).changes}
+    assert list(changes) == [
+        "activates project more for the first time",
+        "begins to read dataset rates",
+        "begins to read datasource vault",
+    ]
+    assert "data/rates.csv" in changes["begins to read dataset rates"]
+    # What the active project reads was approved with it.
+    office.folder.project(assign("tax", "amount * 3"), to_table())
+    apply_changes(office.nobody())
+    number = office.request(lambda: activate_project(office.by("anna"), "p"))
+    assert len(show_request(office.nobody(), number).changes) == 1
 
 
 def test_an_edit_after_the_request_makes_it_void(office: Office) -> None:
@@ -543,6 +609,62 @@ def test_an_approval_while_the_definitions_are_applied_sees_all_or_nothing(offic
     assert results[0] == "done"
     # Whoever came first: without proof a held change is refused, and after the approval nothing is held.
     assert results[1] in ("done", "APPROVAL_002")
+
+
+def test_who_lost_the_role_or_was_removed_after_approving_does_not_count(office: Office) -> None:
+    """A lock needs two; those who changed bert and carl approve those changes, not the lock."""
+    number = office.request(lambda: lock(office.by("anna")))
+    office.approve(number, "bert")
+    change = set_roles(office.by("carl"), "bert", roles=["clerk"])
+    office.approve(change.request or 0, "anna", "dora")
+    assert office.approve(number, "carl").status == "open"
+    assert show_request(office.nobody(), number).needs[0].approved_by == ("carl",)
+    change = set_roles(office.by("carl"), "bert", roles=["controlling"])
+    office.approve(change.request or 0, "anna", "dora")
+    assert show_request(office.nobody(), number).needs[0].approved_by == ("bert", "carl")
+    assert status_of(office) == "open"
+    change = remove_person(office.by("anna"), "bert")
+    office.approve(change.request or 0, "dora", "carl")
+    assert show_request(office.nobody(), number).needs[0].approved_by == ("carl",)
+
+
+def test_somebody_new_has_not_approved_what_somebody_of_the_same_name_did(office: Office) -> None:
+    number = office.request(lambda: lock(office.by("anna")))
+    office.approve(number, "bert")
+    removal = remove_person(office.by("anna"), "bert")
+    office.approve(removal.request or 0, "dora", "carl")
+    addition = add_person(office.by("anna"), "bert", roles=["controlling"])
+    office.approve(addition.request or 0, "dora", "carl")
+    assert show_request(office.nobody(), number).needs[0].approved_by == ()
+    assert office.approve(number, "carl").status == "open"
+
+
+def test_who_was_removed_does_what_was_released_to_him_no_more(office: Office) -> None:
+    number = office.request(lambda: take_over_slices(office.by("carl"), "f" * 32, reason="lost"))
+    assert office.approve(number, "bert").status == "released"
+    change = remove_person(office.by("anna"), "carl")
+    office.approve(change.request or 0, "bert", "dora")
+    refused("APPROVAL_020", lambda: take_over_slices(office.by("carl"), "f" * 32, reason="lost"))
+    refused("APPROVAL_002", lambda: take_over_slices(office.nobody("carl"), "f" * 32, reason="lost"))
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        {"lock": {"by": ["controlling"], "count": 0}},
+        {"lock": {"by": ["controlling"], "count": -1}},
+        {"lock": {"by": []}},
+        {"lock": {"by": [""]}},
+        {"lock": {"count": 1}},
+        {"run": {"by": ["controlling"]}},
+    ],
+)
+def test_a_policy_that_asks_for_nobody_is_none(office: Office, policy: dict[str, Any]) -> None:
+    office.propose(policy)
+    with pytest.raises(DaybookError):
+        adopt_policy(office.by("anna"))
+    office.propose(POLICY)
+    office.request(lambda: lock(office.by("anna")))
 
 
 def test_adding_a_person_needs_every_rule_and_the_token_waits_for_it(office: Office) -> None:

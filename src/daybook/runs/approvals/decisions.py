@@ -2,21 +2,22 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import rfc8785
 
 from daybook.definitions.changes import text_difference
+from daybook.definitions.reachable import stored_keys
 from daybook.errors import DaybookError
-from daybook.model.definition import Definition
+from daybook.model.definition import Definition, DefinitionKind
 from daybook.model.project import Project
 from daybook.model.serialization import DefinitionModel, decode_definition, to_yaml
 from daybook.model.source_map import SourceMap
 from daybook.runs.approvals.acts import Act, ShownChange, act_of_request, period_of_payload
 from daybook.runs.approvals.requests import describe_request, require_person
 from daybook.runs.lifecycle.activation import Activation, activate_in, deactivate_in
-from daybook.runs.lifecycle.apply import apply_in
+from daybook.runs.lifecycle.apply import active_projects, apply_in
 from daybook.runs.lifecycle.period_status import change_period_status
 from daybook.store.database.people import NewToken
 from daybook.store.database.projects import find_active_project
@@ -168,8 +169,30 @@ def rehearse(transaction: Transaction, act: Act) -> tuple[Activation, ...]:
 
 
 def shown_activations(transaction: Transaction, project_ids: Iterable[str]) -> tuple[ShownChange, ...]:
-    """How the definitions to activate differ from the active ones."""
-    return tuple(_shown_activation(transaction, project_id) for project_id in project_ids)
+    """How the definitions to activate differ from the active ones, and what they read that nobody has approved."""
+    projects = tuple(project_ids)
+    return (
+        *(_shown_activation(transaction, project_id) for project_id in projects),
+        *_shown_reads(transaction, projects),
+    )
+
+
+def _shown_reads(transaction: Transaction, project_ids: Iterable[str]) -> Iterator[ShownChange]:
+    """The definitions that no active project reads yet: they were free to change until now."""
+    rows, stored = transaction.definitions, transaction.stored_definitions()
+    latest: list[Project] = [decode_definition("project", rows.get("project", name).body) for name in project_ids]
+    active = active_projects(transaction).values()
+    known = stored_keys(stored, active) if active else set()
+    heads = rows.heads()
+    for kind, identifier in sorted(stored_keys(stored, latest) - known):
+        if (kind, identifier) not in heads:
+            continue
+        written: DefinitionModel | None = (
+            rows.contract(identifier) if kind == "dataset" else rows.model(kind, identifier)
+        )
+        # What runs register has no text; the project that makes it was activated itself.
+        if written is not None:
+            yield ShownChange(f"begins to read {kind} {identifier}", _added_lines(kind, written))
 
 
 def _shown_activation(transaction: Transaction, project_id: str) -> ShownChange:
@@ -177,11 +200,14 @@ def _shown_activation(transaction: Transaction, project_id: str) -> ShownChange:
     active = find_active_project(transaction.definitions, transaction.projects, state)
     latest: Project = decode_definition("project", transaction.definitions.get("project", project_id).body)
     if active is None:
-        lines = "\n".join(f"+{line}" for line in to_yaml("project", latest).splitlines())
-        return ShownChange(f"activates project {project_id} for the first time", lines)
+        return ShownChange(f"activates project {project_id} for the first time", _added_lines("project", latest))
     difference = text_difference(active.project, latest, "project")
     title = f"activates project {project_id}, whose version {active.version} is active"
     return ShownChange(title if difference else f"{title}, with newer versions of what it reads", difference)
+
+
+def _added_lines(kind: DefinitionKind, model: DefinitionModel) -> str:
+    return "\n".join(f"+{line}" for line in to_yaml(kind, model).splitlines())
 
 
 def _change(transaction: Transaction, request: Request) -> tuple[Activation, ...]:

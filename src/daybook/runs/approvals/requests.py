@@ -198,8 +198,13 @@ def _released(transaction: Transaction, act: Act, person: Person) -> int | None:
 def describe_request(transaction: Transaction, request: Request) -> ApprovalRequest:
     """A request with the approvals that it needs and has, and whether the state it was made for is unchanged."""
     decisions = transaction.requests.decisions(request.number)
-    names = [decision.person for decision in decisions if decision.verdict == "approve"]
-    approvers = [person for person in transaction.people.all() if person.name in names]
+    approved_at = {decision.person: decision.decided_at for decision in decisions if decision.verdict == "approve"}
+    # Somebody who was removed is another person when he is added again, and so is who gets the name of another.
+    approvers = [
+        person
+        for person in transaction.people.all()
+        if person.name in approved_at and person.added_at <= approved_at[person.name]
+    ]
     is_current = True
     if request.status in ("open", "released"):
         is_current = act_of_request(transaction, request).digest == request.digest

@@ -223,6 +223,16 @@ def _allowed_plan(
     return replace(free, held=held)
 
 
+def active_projects(transaction: Transaction) -> dict[str, Project]:
+    """The version that was activated last of every project that was not deactivated, by id."""
+    return {
+        state.project_id: version.project
+        for state in transaction.projects.all()
+        if state.status != "inactive"
+        and (version := find_active_project(transaction.definitions, transaction.projects, state)) is not None
+    }
+
+
 def find_held(transaction: Transaction, changes: tuple[DefinitionChange, ...]) -> tuple[DefinitionChange, ...]:
     """The changes that need approval: of what active projects reach, and of active projects that pruning disables.
 
@@ -231,13 +241,8 @@ def find_held(transaction: Transaction, changes: tuple[DefinitionChange, ...]) -
     """
     if transaction.policies.in_force().activate is None:
         return ()
-    active = [
-        (state.project_id, version.project)
-        for state in transaction.projects.all()
-        if state.status != "inactive"
-        and (version := find_active_project(transaction.definitions, transaction.projects, state)) is not None
-    ]
-    projects, active_ids = [project for _, project in active], {project_id for project_id, _ in active}
+    active = active_projects(transaction)
+    projects, active_ids = list(active.values()), set(active)
     stored = transaction.stored_definitions()
     # Both before and after: a change may lead to other definitions.
     reached = stored_keys(stored, projects) | stored_keys(with_changes(stored, changes), projects)
