@@ -32,8 +32,10 @@ def _statements() -> tuple[str, ...]:
     engine = create_engine("sqlite://")
     with engine.begin() as connection:
         BY_ALEMBIC(connection, None)
-        found = connection.exec_driver_sql("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
-        return tuple(found.scalars())
+        rows = connection.exec_driver_sql("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
+        statements = tuple(rows.scalars())
+    engine.dispose()
+    return statements
 
 
 def copy_schema(connection: Connection, root: WorkspaceRoot | None = None) -> None:
@@ -61,6 +63,7 @@ def made_by(upgrade: Upgrade) -> Iterator[None]:
 def shared_statements() -> Iterator[None]:
     first = create_engine("sqlite://")
     first.connect().close()
+    first.dispose()
     compiled = LRUCache[Any, Any](1000)
 
     def create(url: Any, **options: Any) -> Engine:

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -43,7 +44,7 @@ def test_quoted_for_spark(name: str) -> None:
 def test_quoted_for_sqlite(name: str) -> None:
     from daybook.io.formats.sqlite.format import quote_name
 
-    with sqlite3.connect(":memory:") as connection:
+    with closing(sqlite3.connect(":memory:")) as connection, connection:
         connection.execute(f"create table {quote_name(name)} ({quote_name(name)} text)")
         connection.execute(f"insert into {quote_name(name)} values ('x')")
         cursor = connection.execute(f"select {quote_name(name)} from {quote_name(name)}")

@@ -3,6 +3,7 @@
 import datetime as dt
 import sqlite3
 import uuid
+from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -227,10 +228,9 @@ class TestDelta:
 
 class TestSqlite:
     def location(self, tables: Tables, *statements: str) -> Location:
-        with sqlite3.connect(tables.folder / "data.db") as connection:
+        with closing(sqlite3.connect(tables.folder / "data.db")) as connection, connection:
             for statement in statements:
                 connection.execute(statement)
-        connection.close()
         source = SqliteSource(id="s", name="s", type="sqlite", options=SqliteOptions(path="data.db"))
         return Location("sqlite", table="t", datasource=source)
 

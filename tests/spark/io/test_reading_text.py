@@ -4,6 +4,7 @@ import datetime as dt
 import os
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -360,7 +361,7 @@ def test_a_damaged_landing_is_landed_again(reader: Reader, name: str) -> None:
 
 
 def test_a_damaged_landing_of_a_database_cannot_be_replayed(spark: SparkSession, tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "d.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "d.db")) as connection, connection:
         connection.execute("create table t (a text)")
         connection.execute("insert into t values ('secret')")
     source = SqliteSource(id="s", name="s", type="sqlite", options=SqliteOptions(path=str(tmp_path / "d.db")))

@@ -1,6 +1,7 @@
 """Slices are listed with who wrote them, and one is dropped without touching the others."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ def periods_in(folder: Folder, type_: str) -> list[str]:
         case "iceberg":
             return sorted({row["_run_period"] for row in iceberg_rows(folder.root / "ice", "result")})
         case "sqlite":
-            with sqlite3.connect(folder.root / "data.db") as database:
+            with closing(sqlite3.connect(folder.root / "data.db")) as database, database:
                 return sorted(row[0] for row in database.execute("select distinct _run_period from result"))
         case _:
             files = (folder.root / "files/result").glob(f"_run_period=*/*.{type_}")

@@ -3,6 +3,7 @@
 import sqlite3
 import uuid
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -411,7 +412,7 @@ def test_delta_and_parquet_are_compared_without_a_job(folder: Folder) -> None:
 
 
 def test_tables_of_a_database_that_are_read_together_cannot_be_told_apart(folder: Folder) -> None:
-    with sqlite3.connect(folder.root / "erp.db") as database:
+    with closing(sqlite3.connect(folder.root / "erp.db")) as database, database:
         for table in ("orders_2025_12", "orders_2026_01"):
             database.execute(f"CREATE TABLE {table} (order_id TEXT, region TEXT, amount DECIMAL(18,2), _period TEXT)")
     folder.datasource("erp", "sqlite", path="erp.db")

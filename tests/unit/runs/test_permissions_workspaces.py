@@ -4,6 +4,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
@@ -183,10 +184,10 @@ def test_a_table_without_ids_goes_by_names_as_before(tmp_path: Path) -> None:
 def test_a_ledger_without_ids_gets_the_column(tmp_path: Path) -> None:
     folder = workspace(tmp_path / "w", "sqlite", "data.db")
     write(folder)
-    with sqlite3.connect(tmp_path / "data.db") as database:
+    with closing(sqlite3.connect(tmp_path / "data.db")) as database, database:
         database.execute("alter table _daybook_ledger drop column workspace_id")
     write(folder)
-    with sqlite3.connect(tmp_path / "data.db") as database:
+    with closing(sqlite3.connect(tmp_path / "data.db")) as database, database:
         found = database.execute("select workspace_id from _daybook_ledger order by id").fetchall()
     assert found == [(None,), (own_id(folder),)]
 
@@ -199,5 +200,5 @@ def test_the_backup_that_a_migration_leaves_has_the_id(tmp_path: Path) -> None:
     make_first_store("sqlite:///.daybook/store.db", folder.root)
     with open_store("sqlite:///.daybook/store.db", root=folder.root):
         pass
-    with sqlite3.connect(list_backups(store)[0]) as database:
+    with closing(sqlite3.connect(list_backups(store)[0])) as database, database:
         assert database.execute("select id from workspace_identity").fetchall() == [(own_id(folder),)]

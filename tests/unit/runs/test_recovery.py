@@ -1,6 +1,7 @@
 """What runs committed after the last backup of the store is found again in the tables themselves."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
@@ -120,8 +121,8 @@ def test_a_table_that_cannot_be_asked_is_named(tmp_path: Path) -> None:
     (folder.root / "data.db").write_bytes(b"no database either" * 100)
     ((table, reason),) = restore(folder).recovery.unread
     assert (table, "not a database" in reason) == ("to.result", True)
-    with pytest.raises(sqlite3.DatabaseError):
-        sqlite3.connect(folder.root / "data.db").execute("select 1 from result")
+    with closing(sqlite3.connect(folder.root / "data.db")) as database, pytest.raises(sqlite3.DatabaseError):
+        database.execute("select 1 from result")
 
 
 @pytest.mark.parametrize(("type_", "path"), [("delta", "lake"), ("csv", "files"), ("sqlite", "data.db")])

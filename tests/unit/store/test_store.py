@@ -59,10 +59,9 @@ def test_stores_that_tests_copy_are_what_alembic_makes(tmp_path: Path) -> None:
 
 def test_an_embedded_store_is_made_where_it_is_missing(tmp_path: Path) -> None:
     open_store("sqlite:///.daybook/store.db", root=tmp_path).close()
-    with sqlite3.connect(tmp_path / ".daybook" / "store.db") as connection:
+    with closing(sqlite3.connect(tmp_path / ".daybook" / "store.db")) as connection, connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    connection.close()
 
 
 def test_a_store_in_another_journal_mode_is_switched_back(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,7 @@ def fill(root: Path, url: str = URL) -> None:
 
 def everything_kept(root: Path) -> str:
     """All texts in the tables of the store."""
-    with sqlite3.connect(root / ".daybook/store.db") as database:
+    with closing(sqlite3.connect(root / ".daybook/store.db")) as database, database:
         return "\n".join(line for line in database.iterdump() if not line.startswith('INSERT INTO "workspace_root'))
 
 

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -23,11 +24,10 @@ def folder(tmp_path: Path) -> Folder:
 
 
 def tamper(folder: Folder, statement: str) -> None:
-    with sqlite3.connect(folder.root / ".daybook" / "store.db") as connection:
+    with closing(sqlite3.connect(folder.root / ".daybook" / "store.db")) as connection, connection:
         connection.execute("DROP TRIGGER IF EXISTS log_line_refuses_update")
         connection.execute("DROP TRIGGER IF EXISTS log_line_refuses_delete")
         connection.execute(statement)
-    connection.close()
 
 
 def test_what_was_done_is_listed_newest_first(folder: Folder) -> None:

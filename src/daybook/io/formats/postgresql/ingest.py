@@ -80,7 +80,7 @@ class CopyWriter(DataSourceArrowWriter):
         from pyspark.util import handle_worker_exception
 
         frame: FrameType | None = sys._getframe()
-        while frame is not None and not {"infile", "outfile"} <= frame.f_locals.keys():
+        while frame is not None and not {"infile", "outfile"} <= set(frame.f_locals):
             frame = frame.f_back
         if frame is None or not hasattr(select, "poll"):
             time.sleep(UNTAKEN_SECONDS)
