@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from daybook.cli.arguments import RootOptions, json_option, period_option, root_options
+from daybook.cli.build_progress import build_listener
 from daybook.cli.certificates import show_verification
-from daybook.cli.close import CANCELLED, FAILED, build_listener, show_build_result, show_status
+from daybook.cli.close import CANCELLED, FAILED, show_build_result, show_status
 from daybook.cli.history import format_seconds, show_effects
 from daybook.cli.terminal import console, echo, echo_json, echo_note, shorten_path, show_table
 

@@ -28,6 +28,7 @@ from daybook.graph.close import Close, read_close
 from daybook.graph.listener import BuildListener
 from daybook.graph.nodes import Edge, Node, in_order, sort_key
 from daybook.model.json_fields import Hidden, Merged
+from daybook.pictures.shown_values import plural
 from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt.execution import execute_run
 from daybook.runs.attempt.lease import LeaseKeeper, stop_on_signals
@@ -102,14 +103,10 @@ class BuildResult:
             if result.reason and result.waits_for is None and not result.is_not_begun:
                 yield f"{name}: {result.reason}"
             if count := waiting[result.node]:
-                yield f"{name}: {_count_nodes(count)} {'wait' if count > 1 else 'waits'} for it"
+                yield f"{name}: {plural(count, 'node')} {'wait' if count > 1 else 'waits'} for it"
         if count := sum(result.is_not_begun for result in self.nodes):
             why = "was cancelled" if self.is_cancelled else "ended before them"
-            yield f"{_count_nodes(count)} not begun: the build {why}"
-
-
-def _count_nodes(count: int) -> str:
-    return f"{count} node{'' if count == 1 else 's'}"
+            yield f"{plural(count, 'node')} not begun: the build {why}"
 
 
 def build(

@@ -17,6 +17,7 @@ from daybook.io.storage import Storage
 from daybook.model.definition import DatasetVersion
 from daybook.model.formats import FORMATS
 from daybook.model.settings import SchemaLocation
+from daybook.pictures.shown_values import plural
 from daybook.resolve.location import Location, Resolution
 
 if TYPE_CHECKING:
@@ -198,7 +199,7 @@ class DataChanges:
         ]
         for paths, what in ((added, "added"), (removed, "removed"), (changed, "changed")):
             if paths:
-                text = f"{_count(len(paths), 'file')} {what} since the run ({_names(paths)})"
+                text = f"{plural(len(paths), 'file')} {what} since the run ({_names(paths)})"
                 yield reading.reason(text, f"{_names(paths)} {'changed' if what == 'changed' else f'was {what}'}")
 
     def _landed_changes(self, reading: Reading, changes: list[Reason]) -> Iterator[Reason]:
@@ -265,10 +266,6 @@ def _has_other_content(now: FileStat, before: FileStat, digest: str | None, stor
 def _digest_of(file: FileStat, storage: Storage) -> str:
     """Of a file as it was listed, so that it is read once however many nodes ask."""
     return content_digest(file.path, storage)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _names(paths: list[str]) -> str:

@@ -1,6 +1,6 @@
-"""Whether the rows that a run loaded of files are others now, by digests of what was landed then and what is there now.
+"""Whether the rows that a run loaded from files have changed, by digests of the landed rows and of the present files.
 
-What was found is kept by the content of the files, so that each content is looked at once, whoever asks.
+Results are kept by the content of the files, so that the same content is read once.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ from daybook.io.registry import format_named
 from daybook.io.storage import Storage
 from daybook.model.types import RUN_PERIOD_COLUMN, TIME_COLUMNS
 
-# Of rows in another order the same number of lines is compared in memory up to this many; more count as changed.
+# Up to this many rows are sorted in memory and compared regardless of their order; more count as changed.
 _MOST_SORTED = 2_000_000
 
 
@@ -55,9 +55,9 @@ _Digests = Mapping[str, _GroupDigest]
 def have_rows_changed(
     request: LandingRequest, pin: LandedPin, part: LoadedPart, *, looks: bool, root: str
 ) -> bool | None:
-    """Whether the rows that a run loaded are others now; None where nobody has looked yet and `looks` is False.
+    """Whether the rows that a run loaded have changed; None where this is not known yet and `looks` is False.
 
-    `root` is where what was found is kept. Files that cannot be read now have changed.
+    Results are kept below `root`. Files that cannot be read count as changed.
     """
     try:
         return _compare(request, pin, part, _KeptLooks(root, request.storage), looks=looks)
@@ -94,7 +94,7 @@ def _chosen(digests: _Digests, part: LoadedPart) -> dict[str, _GroupDigest]:
 
 
 class _KeptLooks:
-    """Small JSON texts by key, in the state of the workspace; each is written once."""
+    """Kept results as small JSON texts by key, in the state of the workspace."""
 
     def __init__(self, root: str, storage: Storage) -> None:
         self._root = root
@@ -109,7 +109,7 @@ class _KeptLooks:
             return None
 
     def keep(self, value: Any, *key: Any) -> None:
-        # What cannot be kept is looked at again.
+        # A result that cannot be kept is computed again.
         with contextlib.suppress(OSError):
             at, text = arrow_path(self._uri(key), self._storage), json.dumps(value).encode()
             make_folder(self._root, self._storage)
@@ -127,7 +127,7 @@ class _KeptLooks:
 
 
 def _folder_now(request: LandingRequest, kept: _KeptLooks, *, looks: bool) -> str | None:
-    """Where the files would be landed, which depends on their content; what was hashed is kept by their state."""
+    """The landing folder of the files, which depends on their content; kept by their sizes and times."""
     stats: list[FileStat] = []
     for location in request.locations:
         stats += list_files(location.file_uri, location.root or location.file_uri, request.storage)
@@ -145,7 +145,7 @@ def _folder_now(request: LandingRequest, kept: _KeptLooks, *, looks: bool) -> st
 def _digests_of(
     request: LandingRequest, folder: str, part: LoadedPart, kept: _KeptLooks, *, looks: bool
 ) -> _Digests | None:
-    """By period; None for what nobody has looked at, and what is no longer there."""
+    """Digests by period; None where they are not known yet, and where the rows are gone."""
     columns = _compared(request, part)
     key = ("digests", folder, [field.name for field in columns], part.as_of)
     if (stored := kept.find(*key)) is not None:
@@ -171,7 +171,7 @@ def _compared(request: LandingRequest, part: LoadedPart) -> pa.Schema:
 def _batches(
     request: LandingRequest, folder: str, columns: pa.Schema, part: LoadedPart
 ) -> Iterator[pa.RecordBatch] | None:
-    """The rows of a landing; where it is not there, of the files themselves if they are what it would hold."""
+    """The rows of a landing; where it is gone, of the files themselves if their content is the same."""
     batches: Iterator[pa.RecordBatch]
     if (landed := request.area.find(folder)) is not None:
         batches = _landed_batches(request.area, [file.path for file in landed.files])
@@ -217,7 +217,7 @@ def _valid_on(batch: pa.RecordBatch, day: datetime.date) -> pa.RecordBatch:
 
 
 def _by_period(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The rows of every period: of the slice where a table that Daybook wrote says it, else of the row."""
+    """The rows by period: that of the slice where the rows have one, else that of the row."""
     column = pc.coalesce(batch.column(RUN_PERIOD_COLUMN), batch.column("_period"), pa.scalar(""))
     names = pc.unique(column).to_pylist()
     if len(names) == 1:
@@ -277,7 +277,7 @@ def _text_bytes(array: pa.Array) -> memoryview:
 def _has_other_rows_in_any_order(
     request: LandingRequest, before: str, now: str, part: LoadedPart, kept: _KeptLooks, *, looks: bool
 ) -> bool | None:
-    """As many rows, in another order or with other values: compared as sorted tables."""
+    """Compares as many rows as sorted tables, regardless of their order."""
     columns = _compared(request, part)
     key = ("order", before, now, [field.name for field in columns], part.periods, part.as_of)
     if (has_other_rows := kept.find(*key)) is not None or not looks:

@@ -59,7 +59,7 @@ def _translated_failures(location: str) -> Iterator[None]:
 def remove_unfinished_uploads(
     uri: str, storage: Storage, *, begun_before_ns: int, is_dry_run: bool
 ) -> Iterator[FileStat]:
-    """Uploads below a place that were begun and never ended: nobody sees them, and their parts are paid for."""
+    """Removes multipart uploads below a place that were never completed: their parts are paid for."""
     bucket = storage.bucket(uri)
     client = _client(bucket) if bucket is not None else None
     if bucket is None or client is None:
@@ -78,7 +78,7 @@ def remove_unfinished_uploads(
 
 
 def check_conditional_puts(uri: str, storage: Storage) -> bool:
-    """Whether the store was asked, which needs botocore; IO_074 where it ignores that an object must be new."""
+    """Whether conditional puts were checked, which needs botocore; IO_074 where the store ignores the condition."""
     bucket = storage.bucket(uri)
     client = _client(bucket) if bucket is not None else None
     if bucket is None or client is None:

@@ -1,7 +1,7 @@
 """The state of a workspace in a schema of a Spark catalog, where Spark and this machine share no folder.
 
-What is a folder below the state elsewhere is a table here: its path is made the name, which begins with the id of the
-workspace. Columns are stored by their positions, so that no catalog minds their names.
+Each folder below the state is a table here, named by the id of the workspace and the path. Columns are named by their
+positions, since catalogs restrict the names of columns.
 """
 
 import json
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Manifests(Protocol):
-    """What is landed, as the store keeps it."""
+    """The manifests of landings, which the store keeps."""
 
     def find(self, folder: str) -> str | None: ...
 
@@ -78,7 +78,7 @@ class StateTables:
         return provider
 
     def write(self, df: "DataFrame", path: str) -> None:
-        """Rows as a new table, or in place of those that an ended attempt left there."""
+        """Write rows as a new table, or in place of the rows of an earlier attempt."""
         stored = df.toDF(*stored_names(df.columns))
         stored.writeTo(self.table(path).sql).using(self.provider).createOrReplace()
 
@@ -86,7 +86,7 @@ class StateTables:
         return active_session().table(self.table(path).sql).selectExpr(*named_columns(columns))
 
     def drop(self, path: str) -> None:
-        """The tables below a path, and that of the path itself; harmless when there are none."""
+        """Drop the table of a path and the tables below it, if there are any."""
         first = self.table(path)
         spark = active_session()
         for name in tables_beginning(spark, first, first.table):
@@ -94,7 +94,7 @@ class StateTables:
                 drop_table(spark, first.beside(name), self.provider)
 
     def drop_landing(self, folder: str) -> None:
-        """The tables of a landing that nothing refers to any more; the store forgets its manifest."""
+        """Drop the tables of a landing that nothing refers to any more; the caller removes its manifest."""
         for path in self._tables_of(folder):
             self.drop(path)
 
@@ -104,7 +104,7 @@ class StateTables:
 
     def _tables_of(self, folder: str) -> frozenset[str]:
         landed = json.loads(self.manifests.find(folder) or "{}")
-        # What is before the piece is the attempt, which is a table.
+        # A path is an attempt, which is a table, and a piece of its rows.
         return frozenset(
             f"landing/{file['path'].removeprefix('landing/').rpartition('/')[0]}" for file in landed.get("files", ())
         )
@@ -161,7 +161,7 @@ class StagingTables:
 
 
 def stream_batches(df: "DataFrame") -> Iterator[pa.RecordBatch]:
-    """Rows in their order, as they come; a classic session, whose driver is here, hands them over at once."""
+    """Rows in their order, streamed from Spark Connect; a classic session collects them at once."""
     if not is_connect(df.sparkSession):
         yield from df.toArrow().to_batches()
         return

@@ -23,7 +23,7 @@ _FLOAT_DIGITS = 12
 
 @dataclass(frozen=True, slots=True)
 class MadeBy:
-    """A total of the rows that an operation made, 0 being the load of the input; the number is exact text."""
+    """A total of the rows that one operation made, 0 being the load of the input, as exact text."""
 
     made_by: int
     total: str

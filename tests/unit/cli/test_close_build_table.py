@@ -5,7 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from daybook.cli.close import BuildLines, BuildTable, show_build_result
+from daybook.cli.build_progress import BuildLines, BuildTable
+from daybook.cli.close import show_build_result
 from daybook.errors import notice
 from daybook.graph.build import BuildResult, NodeResult
 from daybook.graph.nodes import Node

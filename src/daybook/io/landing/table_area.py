@@ -1,6 +1,6 @@
 """Landings in tables: rows are sent through the session in pieces, and read by the pieces that their manifest lists.
 
-A piece has a name of its own by which it is written once, so that one that is sent twice does no harm.
+Each piece has its own name, so that sending one twice does not repeat its rows.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 # One request of Spark Connect takes less than 128 MB.
 _PIECE_BYTES = 48 << 20
-# Spark takes rows that are sent one by one: as arrays they come in a third of the time.
+# Spark Connect converts rows one by one: packed as arrays they take a third of the time.
 _PACKED_ROWS = 4096
 _PIECE_COLUMN = "piece"
 
@@ -78,7 +78,7 @@ class TableLandingArea(LandingArea):
     def land_frame(
         self, spark: "SparkSession", folder: str, df: "DataFrame", carried: Iterable[str], extra: Iterable[str]
     ) -> PublishedLanding:
-        """Spark copies the rows by itself: all of them are one piece."""
+        """Lands rows that Spark copies itself, as one piece."""
         from pyspark.sql import functions as F
 
         attempt = self.new_attempt(folder)

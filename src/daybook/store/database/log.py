@@ -1,8 +1,8 @@
 """The log of acts: one line for each, in the transaction of the act, chained by SHA-256.
 
 A line is canonical JSON (RFC 8785) and holds the digest of the line before it. `append` keeps acts until the
-transaction ends; then the row of the head is locked and the lines are written. So no chain forks, and the lock, which
-every writer needs, is held as shortly as possible and never before another one.
+transaction ends; then the row of the head is locked and the lines are written. The chain therefore cannot fork, and the
+lock, which every writer needs, is taken last and held briefly.
 """
 
 import datetime
@@ -19,7 +19,7 @@ from daybook.errors import DaybookError
 from daybook.store.database.tables import LOG_HEAD, LOG_LINE
 from daybook.store.records import ActName, Actor, LogHead, LogLine, LogProblem
 
-# What the first line continues.
+# The digest before the first line.
 NO_LINE = "0" * 64
 _KEYS = frozenset({"act", "at", "by", "details", "number", "previous", "proof", "refused", "subject"})
 _READ_LINES = 1000
@@ -76,12 +76,12 @@ class Log:
         self._acts.append(_Act(act, subject, details or {}, refused))
 
     def head(self) -> LogHead:
-        """The last line that is written; acts of this transaction are not yet among them."""
+        """The last written line; the acts of this transaction are not written yet."""
         row = self._connection.execute(select(LOG_HEAD)).one()
         return LogHead(row.number, row.digest)
 
     def mark(self) -> int:
-        """Where `forget_since` goes back to."""
+        """The position that `forget_since` returns to."""
         return len(self._acts)
 
     def forget_since(self, mark: int) -> None:
@@ -89,7 +89,7 @@ class Log:
         del self._acts[mark:]
 
     def write(self, now: Callable[[], datetime.datetime]) -> None:
-        """Write the acts of the transaction, as the last thing that it does."""
+        """Write the acts of the transaction, at its end."""
         if not self._acts:
             return
         row = self._connection.execute(select(LOG_HEAD).with_for_update()).one()
@@ -118,7 +118,7 @@ class Log:
 
 
 def find_log_problems(lines: Iterable[tuple[int, str]], head: LogHead, known_head: str | None) -> Iterator[LogProblem]:
-    """Where lines were changed, inserted, removed or moved; a cut end shows against a head that is known elsewhere."""
+    """Lines that were changed, inserted, removed or moved; missing last lines need a `known_head` from elsewhere."""
     before = LogHead(0, NO_LINE)
     is_known = known_head in (None, NO_LINE)
     for number, line in lines:
@@ -146,7 +146,7 @@ def find_log_problems(lines: Iterable[tuple[int, str]], head: LogHead, known_hea
 
 
 def _line_problem(number: int, line: str) -> tuple[str | None, str | None]:
-    """What is wrong with a line by itself, and the digest that it says the line before has."""
+    """The problem of a line by itself, and its digest of the line before."""
     try:
         content = json.loads(line)
         is_canonical = rfc8785.dumps(content).decode() == line

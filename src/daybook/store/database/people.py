@@ -1,7 +1,7 @@
 """Stores people with their roles, the hashes of their personal tokens, and their accounts.
 
-A token names its row, so that one hash is computed to check it. It is random and long; the salted hash by scrypt keeps
-it from whoever reads the store.
+A token contains the id of its row, so that checking it computes one hash. The store has a salted scrypt hash only, so
+that reading the store does not reveal tokens.
 """
 
 import base64
@@ -65,7 +65,7 @@ def _is_hash_of(secret: str, stored: str) -> bool:
 
 
 class TokenChecks:
-    """Which tokens were right by which hash, so that one process computes each hash once."""
+    """Tokens that matched their hash, so that one process computes each hash once."""
 
     def __init__(self) -> None:
         self._right: dict[bytes, str] = {}
@@ -133,19 +133,19 @@ class People:
         self._change(name, roles=sorted(set(roles)))
 
     def renew(self, name: str, token: NewToken, *, now: datetime.datetime) -> None:
-        """Give a person another token; the one before is void."""
+        """Give a person another token; the former one becomes invalid."""
         self._change(name, token_id=token.id, token_hash=token.hash, token_at=now)
 
     def remove(self, name: str, *, now: datetime.datetime) -> None:
         self._change(name, token_id=None, token_hash=None, token_at=None, account=None, removed_at=now)
 
     def identify(self, credential: Credential) -> Actor:
-        """Who acts: by the token, the login on the page or the account; else only a name."""
+        """The person of a token, a login on the page or an account; without one of these, only a name."""
         person, proof = self._proven(credential)
         return Actor(credential.user) if person is None else Actor(person.name, proof)
 
     def of_token(self, token: str) -> Person | None:
-        """The person of a right token."""
+        """The person of a valid token."""
         parts = _TOKEN.fullmatch(token)
         if parts is None:
             return None

@@ -1,16 +1,15 @@
-"""The page of requests: what each would change, beside the buttons that decide about it."""
+"""The page of requests: the changes of each, with the buttons to decide."""
 
 from typing import Annotated, Literal, assert_never
 
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from daybook.web.access import check_csrf
+from daybook.web.pages.form_fields import FormText
 from daybook.web.served import ActedBy, ServedHere
 
 router = APIRouter()
-
-_FormText = Annotated[str | None, Form(max_length=1000)]
 
 
 @router.get("/requests")
@@ -33,8 +32,8 @@ def decide(
     visitor: ActedBy,
     number: int,
     decision: Literal["approve", "reject", "withdraw"],
-    reason: _FormText = None,
-    csrf: _FormText = None,
+    reason: FormText = None,
+    csrf: FormText = None,
 ) -> Response:
     from daybook.workspace.approvals import approve_request, reject_request, withdraw_request
 

@@ -1,41 +1,23 @@
-"""Pages of the close: its grid and graph, periods, runs, and actions with their confirmation and list."""
+"""Pages of the close: its grid by period and its graph."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import APIRouter, Request
 from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
-from daybook.errors import DaybookError
 from daybook.pictures.graph import PictureEdge, PictureNode, draw_graph
-from daybook.runs.result import summarize_operations
-from daybook.web.access import address_with, check_csrf, local_path
-from daybook.web.actions import ActionName, ActionRequest
-from daybook.web.served import ActedBy, Served, ServedHere
-from daybook.workspace.certificates import list_seals
-from daybook.workspace.periods import list_periods, show_period
-from daybook.workspace.runs import RUN_STATUSES, list_actions
-from daybook.workspace.totals import totals_of
-from daybook.workspace.totals_page import render_totals
+from daybook.web.pages.form_fields import QueryText, entered_text
+from daybook.web.served import ServedHere
 
 if TYPE_CHECKING:
     from daybook.workspace.close import CloseGraphResult, CloseStatus
-    from daybook.workspace.runs import RunDetails, SourceRead
-
 
 router = APIRouter()
-
-
-_SHORT_TEXT = Query(max_length=200)
-
-
-def _written(text: str | None) -> str | None:
-    """What a reader entered; an empty field means nothing."""
-    return text.strip() or None if text else None
 
 
 def close_picture(graph: "CloseGraphResult", status: "CloseStatus") -> Markup:
@@ -116,12 +98,17 @@ def folder_rows(
 def close(
     request: Request,
     served: ServedHere,
-    period: Annotated[str | None, _SHORT_TEXT] = None,
-    search: Annotated[str | None, _SHORT_TEXT] = None,
-    state: Annotated[str | None, _SHORT_TEXT] = None,
-    folder: Annotated[str | None, _SHORT_TEXT] = None,
+    period: QueryText = None,
+    search: QueryText = None,
+    state: QueryText = None,
+    folder: QueryText = None,
 ) -> Response:
-    period, search, state, folder = _written(period), _written(search), _written(state), _written(folder)
+    period, search, state, folder = (
+        entered_text(period),
+        entered_text(search),
+        entered_text(state),
+        entered_text(folder),
+    )
     status, graph, latest, works = served.status(period), served.graph(), served.runs(limit=10), served.actions.works
 
     def values() -> dict[str, Any]:
@@ -160,192 +147,3 @@ def close(
     if works:
         return served.templates.page(request, "close.html", **values())
     return served.page(request, "close.html", (status, graph, latest), values)
-
-
-@router.get("/runs")
-def runs(
-    request: Request,
-    served: ServedHere,
-    project: Annotated[str | None, _SHORT_TEXT] = None,
-    period: Annotated[str | None, _SHORT_TEXT] = None,
-    status: Annotated[str | None, _SHORT_TEXT] = None,
-    after: Annotated[str | None, _SHORT_TEXT] = None,
-) -> Response:
-    project, period, status = _written(project), _written(period), _written(status)
-    listed = served.runs(project=project, period=period, status=status, limit=50, after=after)
-    values = {
-        "title": "Runs",
-        "listed": listed,
-        "project": project,
-        "period": period,
-        "status": status,
-        "statuses": RUN_STATUSES,
-        "is_filtered": bool(project or period or status or after),
-        "events": "/api/v1/runs/events" if after is None else None,
-    }
-    return served.page(request, "runs.html", (listed,), lambda: values)
-
-
-def _sources_read(details: "RunDetails") -> list[tuple["SourceRead", list[str]]]:
-    """What a run read, each once: as the input, or in the operations with these seqs."""
-    uses: dict[SourceRead, list[str]] = {}
-    for source, stored in zip(details.sources, details.snapshot["sources"], strict=True):
-        where = str(stored["key"]).partition(".")[0]
-        if where not in uses.setdefault(source, []):
-            uses[source].append(where)
-    return list(uses.items())
-
-
-def _flow(served: ServedHere, details: "RunDetails") -> Markup | None:
-    """Where every amount of a run that has ended came from and went; None where it followed no measure."""
-    totals = None if details.record.is_active else totals_of(details)
-    return None if totals is None else render_totals(totals, served.templates.in_workspace)
-
-
-@router.get("/runs/{run_id}")
-def run(request: Request, served: ServedHere, run_id: str) -> Response:
-    details = served.run(run_id)
-
-    def values() -> dict[str, Any]:
-        return {
-            "title": f"{details.record.project_id} {details.record.period}",
-            "run": details,
-            "record": details.record,
-            "snapshot": details.snapshot,
-            "steps": tuple(summarize_operations(details.operations, details.operation_names)),
-            "operations": details.snapshot["project"]["operations"],
-            "sources": _sources_read(details),
-            "flow": _flow(served, details),
-            "events": f"/api/v1/runs/{run_id}/events" if details.record.is_active else None,
-        }
-
-    return served.page(request, "run.html", (details,), values)
-
-
-@router.get("/periods")
-def periods(
-    request: Request,
-    served: ServedHere,
-    year: Annotated[int | None, Query(ge=1, le=9999)] = None,
-    calendar: Annotated[str | None, _SHORT_TEXT] = None,
-) -> Response:
-    year = year or served.workspace.clock().year
-    listed = list_periods(served.workspace, year=year, calendar=_written(calendar))
-    return served.templates.page(request, "periods.html", title="Periods", periods=listed, year=year)
-
-
-@router.get("/periods/{identifier}")
-def period(
-    request: Request, served: ServedHere, identifier: str, calendar: Annotated[str | None, _SHORT_TEXT] = None
-) -> Response:
-    details = show_period(served.workspace, identifier, calendar=_written(calendar))
-    seals = list_seals(served.workspace, period=identifier, calendar=_written(calendar))
-    return served.templates.page(
-        request,
-        "period.html",
-        title=f"Period {identifier}",
-        found=details,
-        status=served.status(identifier),
-        seals=seals,
-        runs=served.runs(period=identifier, limit=50).runs,
-    )
-
-
-_Text = Annotated[str | None, Query(max_length=200)]
-_FormText = Annotated[str | None, Form(max_length=1000)]
-
-
-def _named(name: str) -> ActionName:
-    action: ActionName | None = next((candidate for candidate in get_args(ActionName) if candidate == name), None)
-    if action is None:
-        raise DaybookError("WEB_013", path=f"/actions/{name}")
-    return action
-
-
-def _request(name: str, subject: str | None, period: str | None, **more: Any) -> ActionRequest:
-    subject, period = (subject or "").strip(), (period or "").strip() or None
-    if not subject:
-        raise DaybookError("WEB_015", argument="subject", reason="it is missing")
-    if name == "run" and period is None:
-        raise DaybookError("WEB_015", argument="period", reason="it is missing")
-    return ActionRequest(_named(name), subject, period, **more)
-
-
-@router.get("/actions")
-def log(request: Request, served: ServedHere) -> Response:
-    """What was done on the page."""
-    return served.templates.page(
-        request, "actions.html", title="Actions", actions=list_actions(served.workspace, limit=200)
-    )
-
-
-@router.get("/actions/{name}")
-def confirm(
-    request: Request,
-    served: ServedHere,
-    visitor: ActedBy,
-    name: str,
-    subject: _Text = None,
-    period: _Text = None,
-    project: Annotated[list[str] | None, Query()] = None,
-    full: bool = False,
-    draft: bool = False,
-    next: _Text = None,  # noqa: A002
-) -> Response:
-    """What an action will do, and the button that does it."""
-    action = _request(name, subject, period, projects=tuple(project or ()), is_full=full, is_draft=draft)
-    return served.templates.page(
-        request,
-        "confirm.html",
-        title=f"{name} {action.subject}",
-        asked=action,
-        plan=_build_plan(served, action) if name == "build" else None,
-        next=local_path(next),
-    )
-
-
-def _build_plan(served: Served, action: ActionRequest) -> Any:
-    from daybook.graph.build_plan import BuildRequest
-    from daybook.workspace.close import plan_close_build
-
-    return plan_close_build(served.workspace, BuildRequest(action.subject, action.projects, is_full=action.is_full))
-
-
-@router.post("/actions/{name}")
-def perform(
-    served: ServedHere,
-    visitor: ActedBy,
-    name: str,
-    subject: _FormText = None,
-    period: _FormText = None,
-    project: Annotated[list[str] | None, Form()] = None,
-    full: Annotated[bool, Form()] = False,
-    draft: Annotated[bool, Form()] = False,
-    reason: _FormText = None,
-    csrf: _FormText = None,
-    next: _FormText = None,  # noqa: A002
-) -> Response:
-    check_csrf(visitor, csrf)
-    action = _request(
-        name,
-        subject,
-        period,
-        projects=tuple(project or ()),
-        is_full=full,
-        is_draft=draft,
-        reason=(reason or "").strip() or None,
-    )
-    done = served.actions.perform(action, visitor)
-    served.recent.forget()
-    if done.run_id is not None and action.name != "build":
-        return RedirectResponse(f"/runs/{done.run_id}", 303)
-    match action.name:
-        case "build":
-            target = address_with("/close", {"period": action.subject})
-        case "close" | "lock":
-            target = f"/periods/{action.subject}"
-        case "activate":
-            target = f"/definitions/project/{action.subject}"
-        case _:
-            target = local_path(next)
-    return RedirectResponse(target, 303)

@@ -45,7 +45,7 @@ def definition(
         request,
         "definition.html",
         title=f"{kind} {identifier}",
-        found=details,
+        details=details,
         stored=details.definition,
         is_latest=details.definition.is_latest,
         difference=difference,

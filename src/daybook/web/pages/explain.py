@@ -168,7 +168,7 @@ class _ExplainedView:
     ) -> None:
         from daybook.runs.explain.levels import ROWS_TITLES
 
-        self.found = explanation
+        self.explanation = explanation
         self.title = ROWS_TITLES[explanation.operation.type]
         self._way = way
         operations = {operation["seq"]: operation for operation in project["operations"]}
@@ -196,9 +196,9 @@ class _ExplainedView:
     @property
     def rows(self) -> "list[tuple[Mapping[str, Any], str | None]]":
         """Every row with the address of the rows behind it; none for a line of a source."""
-        origins: list[RowOrigin | None] = [*self.found.rows.origins]
-        origins += [None] * (len(self.found.rows.rows) - len(origins))
-        return [(row, self._behind(origin)) for row, origin in zip(self.found.rows.rows, origins, strict=True)]
+        origins: list[RowOrigin | None] = [*self.explanation.rows.origins]
+        origins += [None] * (len(self.explanation.rows.rows) - len(origins))
+        return [(row, self._behind(origin)) for row, origin in zip(self.explanation.rows.rows, origins, strict=True)]
 
     def _behind(self, origin: "RowOrigin | None") -> str | None:
         from daybook.runs.explain.row_origins import format_keys
@@ -211,7 +211,7 @@ class _ExplainedView:
     @property
     def made(self) -> "list[tuple[Mapping[str, Any], None]]":
         """What it computed; the rows behind that follow on the page."""
-        return [(row, None) for row in self.found.summary_rows.rows] if self.found.summary_rows else []
+        return [(row, None) for row in self.explanation.summary_rows.rows] if self.explanation.summary_rows else []
 
     def is_number(self, shown: "ShownRows", column: str) -> bool:
         return column not in self.keys and any(is_number(row[column]) for row in shown.rows)

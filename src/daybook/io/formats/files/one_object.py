@@ -1,8 +1,7 @@
 """One file on an object store: staged beside the target, committed by one copy inside the store.
 
-Such a copy becomes visible as a whole, so readers find the old file or the new one. What a commit wrote is known by its
-size and the digest of its content, noted in a hidden object beforehand: when the answer to the copy is lost, the note
-says whether it was made.
+Such a copy becomes visible as a whole, so readers find the old file or the new one. The size and the digest of the new
+content are noted in a hidden object before the copy: if the answer to the copy is lost, they show whether it was made.
 """
 
 import json
@@ -33,7 +32,7 @@ _MAX_NOTES = 20
 
 @dataclass(frozen=True, slots=True)
 class ObjectNote:
-    """A commit, known by the content that it made the target."""
+    """A commit, identified by the content of the target after it."""
 
     run_id: str
     operation_seq: int
@@ -82,8 +81,8 @@ def committed_object(target: FileTarget) -> Commit | None:
 def commit_object(staged: StagedOutput, target: FileTarget, fence: Fence) -> Commit:
     staged_file = join_uri(staged.staging, target.uri.rpartition("/")[2])
     with translate_read_errors(target.label):
-        if (done := committed_object(target)) is not None:
-            return done
+        if (repeat := committed_object(target)) is not None:
+            return repeat
         check_object(target)
         _refuse_emptying(staged, target)
         _write_note(staged_file, staged, target)
@@ -99,7 +98,7 @@ def commit_object(staged: StagedOutput, target: FileTarget, fence: Fence) -> Com
 
 
 def discard_objects(target: FileTarget) -> None:
-    """What is staged for the target by this run and operation."""
+    """Remove the files that this run and operation staged for the target."""
     for folder in _staged_folders(target):
         remove_folder(folder, target.storage)
 
@@ -144,7 +143,7 @@ def _size(target: FileTarget) -> int | None:
 
 
 def _current_note(target: FileTarget) -> ObjectNote | None:
-    """The commit that made the file as it is."""
+    """The commit that wrote the present content of the file."""
     size = _size(target)
     notes = [note for note in _read_notes(target) if note.size == size] if size is not None else []
     if not notes:

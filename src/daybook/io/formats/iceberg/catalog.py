@@ -23,19 +23,19 @@ from daybook.model.secrets import is_secret_reference, mask_secrets, read_creden
 from daybook.resolve.location import Location
 from daybook.resolve.paths import absolute_root, canonical_uri, is_remote
 
-# It warns of every commit that has to be tried again, which is no news for a user.
+# It warns of every commit that is tried again, which users do not need to know.
 logging.getLogger("pyiceberg").addHandler(logging.NullHandler())
 
 # A SQL catalog may be shared by several, each with a name of its own; this is the one that pyiceberg takes by default.
 _CATALOG_NAME = "default"
 _FILE_IO = "pyiceberg.io.pyarrow.PyArrowFileIO"
-# What catalogs give new tables begins so; catalogs that manage a bucket allow no other files than their own in it.
+# The data folder that a catalog prescribes for new tables, where it manages the bucket.
 _DATA_DEFAULT = "table-default.write.data.path"
 _FILE_IO_PROPERTY = "py-io-impl"
 # A table may name classes that pyiceberg would import and run.
 _CODE_PROPERTIES = (_FILE_IO_PROPERTY, "write.py-location-provider.impl")
 
-# What pyiceberg and what lies under it raise; it has no common root.
+# The errors of pyiceberg and of the libraries below it, which have no common base class.
 STORAGE_ERRORS: tuple[type[Exception], ...] = (
     iceberg_errors.RESTError,
     iceberg_errors.CommitFailedException,
@@ -55,11 +55,11 @@ STORAGE_ERRORS: tuple[type[Exception], ...] = (
 
 @contextmanager
 def catalog_errors(label: str, code: str = "IO_012") -> Iterator[None]:
-    """IO_012 for what a catalog or its storage refuses, without the secrets that it may repeat."""
+    """Turns errors of a catalog or its storage into IO_012, without secrets that they may contain."""
     try:
         yield
     except STORAGE_ERRORS as failure:
-        # What follows the first line is a statement, or where to read on.
+        # The further lines are a SQL statement or links.
         first_line = next(iter(str(failure).strip().splitlines()), type(failure).__name__)
         reason = mask_secrets(first_line)
         raise DaybookError(code, location=label, reason=reason) from failure
@@ -84,7 +84,7 @@ def opened_catalog(
         try:
             catalog = _open(source, dict(properties))
         except SQLAlchemyError:
-            # Two that open a new catalog at the same time both make its tables.
+            # Two processes that open a new catalog at the same time both create its tables.
             catalog = _open(source, properties)
     try:
         yield catalog
@@ -119,10 +119,10 @@ def create_table(
     storage: Storage,
     address: str | None = None,
 ) -> CreateTableTransaction:
-    """A table that others see once the transaction is committed."""
+    """A transaction that creates a table when it is committed."""
     properties = {}
     if (folder := catalog.properties.get(_DATA_DEFAULT)) is not None:
-        # Each table has a folder of its own there, so that what is staged for it is not taken for that of another.
+        # A folder for each table, so that files staged for one are not attributed to another.
         properties["write.data.path"] = join_uri(folder, location.schema or "", location.table_name)
     identifier = table_identifier(location)
     transaction = catalog.create_table_transaction(identifier, schema, address, spec, properties=properties)
@@ -171,13 +171,13 @@ def table_identifier(location: Location) -> tuple[str, ...]:
 
 
 def feature_error(label: str, feature: str, hint: str | None = None) -> DaybookError:
-    """IO_010 for what changes how the files of a table are to be read or written."""
+    """IO_010 for a feature that changes how the files of a table must be read or written."""
     hint = hint or "read it as a table of a data source of type spark_catalog, or rewrite it without the feature"
     return DaybookError("IO_010", format="Iceberg", location=label, feature=feature, hint=hint)
 
 
 def _open(source: IcebergSource, properties: dict[str, str]) -> Catalog:
-    """Without `pyiceberg.catalog.load_catalog`, which adds what the user's own files and environment say."""
+    """Not by `pyiceberg.catalog.load_catalog`, which adds settings of the user's files and environment."""
     catalog = _new_catalog(source, properties)
     load = catalog._load_file_io
 
@@ -246,7 +246,7 @@ def _sqlite_file(uri: str) -> Path | None:
 
 
 def _credential(source: IcebergSource, secret: str, properties: dict[str, str]) -> dict[str, str]:
-    """What the secret of a data source is for its kind of catalog."""
+    """The secret of a data source as properties of its kind of catalog."""
     match source.options.catalog:
         case "rest":
             if ":" not in secret:

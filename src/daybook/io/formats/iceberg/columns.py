@@ -61,7 +61,7 @@ def iceberg_type(type_: ColumnType) -> iceberg_types.PrimitiveType:
 
 
 def stored_arrow_type(type_: iceberg_types.IcebergType) -> pa.DataType:
-    """The type of a column's values in files; of types that no declared column has, one that fits none."""
+    """The Arrow type of a column in files; for types that cannot be declared, one that fits no declared type."""
     match type_:
         case iceberg_types.DecimalType():
             return pa.decimal128(type_.precision, type_.scale)
@@ -106,7 +106,7 @@ def kept_types(table: Table, target: TableTarget) -> dict[str, str | None]:
 
 
 def written_columns(target: TableTarget) -> tuple[OutputColumn, ...]:
-    """Those of an output as the table names them, and the one that it is divided by."""
+    """The columns of an output by their names in the table, and the column of the slice."""
     own = (OutputColumn(RUN_PERIOD_COLUMN, STRING),) if target.run_period is not None else ()
     return (*(OutputColumn(stored_name(column.name), column.type) for column in target.columns), *own)
 
@@ -155,7 +155,7 @@ def planned_field_ids(table: Table | None, target: TableTarget) -> dict[str, int
 
 
 def _kept_fields(schema: Schema, target: TableTarget) -> dict[str, int]:
-    """The field ids that stay; a table that is replaced keeps columns of the same type."""
+    """The field ids that are kept; a replaced table keeps those of columns with the same type."""
     types = {column.name: iceberg_type(column.type) for column in written_columns(target)}
     return {
         field.name: field.field_id

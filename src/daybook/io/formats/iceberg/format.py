@@ -92,7 +92,7 @@ class IcebergFormat(Format):
     def newest_version(
         self, location: Location, known: TableVersion, workspace: Path, storage: Storage = PROVIDER_STORAGE
     ) -> TableVersion:
-        """The table as it is now, if it has come from the known snapshot; it may have been rolled back."""
+        """The present version, if the known snapshot is among its ancestors; the table may have been rolled back."""
         with opened_table(location, workspace, storage) as table:
             if table is None:
                 return known
@@ -152,7 +152,7 @@ class IcebergFormat(Format):
 
 
 def _staged_leftovers(datasource: DataSource, workspace: Path, storage: Storage) -> Iterator[Leftover]:
-    """What killed runs staged in tables of the namespace, and in the folders of tables that were never created."""
+    """Folders that killed runs staged in tables of the namespace, and for tables that were never created."""
     if not isinstance(datasource, IcebergSource):
         return
     namespace = tuple(datasource.options.namespace.split("."))

@@ -1,7 +1,7 @@
 """Reads Iceberg tables: the metadata gives the files of a snapshot, Spark or Arrow reads them by field id.
 
-Names do not find a column in a file: it may have been renamed since, or another one may have had its name. Files
-without field ids, which were imported, are read by the names that the table maps to ids.
+Columns are not found by name, since they may have been renamed, or another column may have had the name. Imported files
+have no field ids and are read by the names that the table maps to ids.
 """
 
 import os
@@ -59,14 +59,14 @@ if TYPE_CHECKING:
 
 _FIELD_ID = b"PARQUET:field_id"
 _FOOTER_READERS = 16
-# They are sent to Spark with the query; a table with more of them waits for its maintenance.
+# They are sent to Spark with the query; a table with more of them must be compacted first.
 MOST_DELETED_ROWS = 1_000_000
 _COMPACT_HINT = "compact the table: CALL system.rewrite_data_files with delete-file-threshold 1"
 
 
 @dataclass(frozen=True, slots=True)
 class IcebergFiles:
-    """The files of a table at a snapshot, found and checked; those that are read alike are one group."""
+    """The checked files of a table at a snapshot, grouped by how their columns are read."""
 
     groups: tuple["_FileGroup", ...]
     bindings: Bindings
@@ -190,7 +190,7 @@ def plan_files(scan: DataScan, label: str) -> list[FileScanTask]:
 
 
 def _slice_filter(opened: _OpenedTable, slices: frozenset[str] | None) -> BooleanExpression:
-    """What leaves out files of other slices, as far as the table as it is now has the column for it."""
+    """A filter that leaves out files of other slices, if the present table has the column for it."""
     is_filtered = slices is not None and all(
         any(column.name == RUN_PERIOD_COLUMN and isinstance(column.field_type, StringType) for column in schema.fields)
         for schema in (opened.schema, opened.table.schema())
@@ -199,7 +199,7 @@ def _slice_filter(opened: _OpenedTable, slices: frozenset[str] | None) -> Boolea
 
 
 def _refuse_defaults(opened: _OpenedTable, bindings: Bindings) -> None:
-    """Files from before a column was added have its default, which is not read."""
+    """IO_010 for columns with an initial default, which files from before the column would need."""
     used = {binding.stored for binding in bindings.all}
     for column in opened.schema.fields:
         if column.name in used and column.initial_default is not None:
@@ -444,7 +444,7 @@ def _committed_files(target: TableTarget, commit: Commit) -> list[str] | None:
 
 
 def has_data_commits_since(pin: TablePin, location: Location, workspace: Path, storage: Storage) -> bool:
-    """Whether a snapshot after the pinned one added or removed rows; a history that was cut counts as a change."""
+    """Whether a snapshot after the pinned one added or removed rows, or the history does not reach the pinned one."""
     with opened_table(location, workspace, storage) as table:
         if table is None or str(table.metadata.table_uuid) != pin.table_id:
             return True
@@ -475,7 +475,7 @@ def data_folder(location: str, properties: Mapping[str, Any]) -> str:
 
 
 def referenced_folders(table: Table, names: Iterable[str]) -> set[str]:
-    """Those of some folders of files that a snapshot still names, of whatever branch or tag."""
+    """The folders that a snapshot of any branch or tag still refers to."""
     candidates = set(names)
     if not candidates:
         return set()

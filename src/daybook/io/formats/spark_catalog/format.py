@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class SparkCatalogFormat(Format):
-    """Everything is asked of the session, by names; no file is looked at."""
+    """Reads and writes through the session by table names, without reading files."""
 
     name = "spark_catalog"
     is_landed = False
@@ -91,7 +91,7 @@ class SparkCatalogFormat(Format):
         workspace: Path,
         storage: Storage = PROVIDER_STORAGE,
     ) -> None:
-        """Snapshots of Iceberg get a tag; versions of Delta are the business of who vacuums the table."""
+        """Tags snapshots of Iceberg; Delta has no mark for versions, which depend on how the table is vacuumed."""
         if version.token.startswith("iceberg:"):
             name, snapshot = TableName.of(location), int(version_token(version))
             tag = f"CREATE TAG IF NOT EXISTS {_tag(holder)} AS OF VERSION {snapshot}"

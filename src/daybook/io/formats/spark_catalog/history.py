@@ -11,7 +11,7 @@ from daybook.io.target import SliceCommit, SliceOwner, TableTarget
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# What Daybook writes of itself: a key of Delta's user metadata, and of the summary of a snapshot.
+# The key of the facts of a run in Delta's user metadata, and in the summary of an Iceberg snapshot.
 INFO_KEY = "daybook"
 
 
@@ -43,13 +43,13 @@ class TableHistory:
         return next((commit for commit in reversed(self.commits) if commit.key == key), None)
 
     def last_replacement(self, target: TableTarget) -> int | None:
-        """The number of the last commit to what a commit replaces, the slice or the whole table."""
+        """The number of the last commit that replaced the slice of a target, or the whole table."""
         numbers = [entry.number for entry in self.commits if _is_replaced_by(entry.commit, target)]
         return max(numbers, default=None)
 
 
 def _is_replaced_by(commit: SliceCommit, target: TableTarget) -> bool:
-    """Whether a commit replaced, too, what a target replaces; appends do not count."""
+    """Whether a commit replaced rows that a target replaces; appends do not count."""
     if commit.mode == "append":
         return False
     return target.mode != "replace_period" or commit.mode in ("replace", "error") or commit.period == target.run_period
@@ -82,7 +82,7 @@ def has_appended_slice(commits: Sequence[SliceCommit], slices: frozenset[str] | 
 
 
 def _delta_rows(spark: "SparkSession", table: CatalogTable) -> Iterator[tuple[str, int, Mapping[str, Any] | None]]:
-    """Versions, oldest first, with what a run wrote of itself."""
+    """Versions, oldest first, with the facts of the run that made them."""
     history = spark.sql(f"DESCRIBE HISTORY {table.name.sql}").select("version", "userMetadata").collect()
     for row in sorted(history, key=lambda row: int(row["version"])):
         yield str(row["version"]), int(row["version"]), _info(row["userMetadata"])
@@ -100,7 +100,7 @@ def _iceberg_rows(spark: "SparkSession", table: CatalogTable) -> Iterator[tuple[
 
 
 def _info(text: str | None) -> Mapping[str, Any] | None:
-    """What a run wrote of itself; others may write what they like into the same field."""
+    """The facts of a run; other programs may write anything into the same field."""
     if text is None:
         return None
     try:
@@ -125,7 +125,7 @@ def _slice_commit(info: Mapping[str, Any]) -> SliceCommit:
 
 
 def commit_info(target: TableTarget, rows: int, mode: str) -> str:
-    """What a commit says of the run that made it."""
+    """The facts of the run that a commit records."""
     info = {
         "key": target.staging_key,
         "run_id": target.run_id,

@@ -1,6 +1,7 @@
 """Reads tables of a catalog: Delta and Iceberg at a version, everything else from a copy that Spark makes once per run.
 
-Rows have no place that stays: what makes one itself is its natural key, else its content, and a number among equals.
+Rows have no stable position: they are identified by their natural key, else by their content, and a number among equal
+rows.
 """
 
 import hashlib
@@ -89,12 +90,12 @@ def _pinned_token(pinned: PinnedLocation) -> str | None:
 
 
 def _frame_at(spark: "SparkSession", table: CatalogTable, token: str, label: str, *, is_pinned: bool) -> "DataFrame":
-    """The rows of a version; IO_009 for one that an earlier run read and that is gone."""
+    """The rows of a version; IO_009 for a pinned version that no longer exists."""
     from pyspark.errors import PySparkException
 
     try:
         df = as_named(versioned_frame(spark, table.name, token), table.provider)
-        # Spark asks the table for the version when it looks at the columns.
+        # Reading the schema makes Spark resolve the version.
         df.schema  # noqa: B018
     except PySparkException as failure:
         if not is_pinned:
@@ -104,7 +105,7 @@ def _frame_at(spark: "SparkSession", table: CatalogTable, token: str, label: str
 
 
 def _identified(df: "DataFrame", columns: Iterable[Binding], request: ReadRequest) -> SourceRows:
-    """Rows that are numbered among equals when somebody needs to know them."""
+    """Rows that are numbered among equal ones where row ids are needed."""
     everything = tuple(columns)
     identity = identity_columns(everything, request.version.dataset.natural_key_columns)
     return SourceRows(lambda: number_occurrences(df, identity, everything), lambda: df)

@@ -1,4 +1,4 @@
-"""Tables by the names that the Spark session knows: what they are, their columns, and their versions."""
+"""Tables of the catalogs of a Spark session: their provider, columns and versions."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from pyspark.errors import PySparkException
     from pyspark.sql import DataFrame, SparkSession
 
-# Those that keep versions and replace a condition in one atomic step.
+# Providers that keep versions, and replace the rows of a condition atomically.
 Provider: TypeAlias = Literal["delta", "iceberg"]
 _PROVIDERS: Mapping[str, Provider] = {"delta": "delta", "iceberg": "iceberg"}
 _MISSING = frozenset({"TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "NO_SUCH_TABLE_EXCEPTION"})
-# The property of a table that an output makes before its rows come.
+# A property of a table that an output created and has not written rows to yet.
 CREATED_BY = "daybook.created_by"
-# What a catalog's class or its name in a product says about the tables it makes.
+# Words in the class of a catalog, by the provider of the tables that it creates.
 _PROVIDER_WORDS: tuple[tuple[str, Provider], ...] = (("iceberg", "iceberg"), ("delta", "delta"), ("unity", "delta"))
 
 
 def active_session() -> "SparkSession":
-    """Tables of a catalog are known to a session alone."""
+    """The current session, through which catalogs are reached; IO_031 without one."""
     spark = current_session()
     if spark is None:
         raise DaybookError("IO_031", format="spark_catalog", missing="a Spark session")
@@ -82,7 +82,7 @@ class CatalogTable:
 
 
 def find_table(spark: "SparkSession", name: TableName) -> CatalogTable | None:
-    """The table, None when there is none; IO_012 when the catalog cannot be asked."""
+    """The table, None where it does not exist; IO_012 where the catalog fails."""
     from pyspark.errors import PySparkException
 
     try:
@@ -135,7 +135,7 @@ def catalog_error(name: TableName, failure: "PySparkException") -> DaybookError:
 
 
 def failure_reason(failure: Exception) -> str:
-    """The first line of what Spark says, without its stack."""
+    """The first line of an error of Spark, without its stack."""
     from pyspark.errors import PySparkException
 
     message = (failure.getMessage() or "") if isinstance(failure, PySparkException) else ""
@@ -148,12 +148,12 @@ def stored_name(column: str, provider: Provider) -> str:
 
 
 def as_stored(df: "DataFrame", provider: Provider) -> "DataFrame":
-    """Rows with their columns named as a table of the provider has them."""
+    """Rows with the column names that a table of the provider uses."""
     return df.withColumnsRenamed(ICEBERG_NAMES) if provider == "iceberg" else df
 
 
 def as_named(df: "DataFrame", provider: Provider | None) -> "DataFrame":
-    """Rows of a table with the names that Daybook has for their columns."""
+    """Rows of a table with the column names that Daybook uses."""
     names = {stored: name for name, stored in ICEBERG_NAMES.items()}
     return df.withColumnsRenamed(names) if provider == "iceberg" else df
 
@@ -173,7 +173,7 @@ def current_version(spark: "SparkSession", table: CatalogTable) -> str:
 
 
 def table_id(spark: "SparkSession", table: CatalogTable) -> str:
-    """What tells a table from one that is created again under its name; snapshots of Iceberg do that by themselves."""
+    """Identifies a table after another was created under its name; snapshot ids of Iceberg are unique without it."""
     if table.provider == "delta":
         return str(spark.sql(f"DESCRIBE DETAIL {table.name.sql}").collect()[0]["id"])
     return ""
@@ -195,7 +195,7 @@ def version_token(version: TableVersion) -> str:
 
 
 def new_table_provider(spark: "SparkSession", source: SparkCatalogSource) -> Provider | None:
-    """What a new table is made as: as the data source says, else as the catalog's class or the session's default do."""
+    """The provider of new tables: of the data source, else by the class of the catalog or the session default."""
     if source.options.provider is not None:
         return source.options.provider
     keys = (f"spark.sql.catalog.{source.options.catalog}", "spark.sql.sources.default")
@@ -210,7 +210,7 @@ _STAGED = re.compile(r"daybook_(?P<run>[0-9a-z_]+)_(?P<seq>\d+)_[0-9a-f]{8}")
 
 
 def staged_name(key: str) -> str:
-    """The name of what is staged as most catalogs take it: letters, digits and `_`."""
+    """The name of a staged table, of letters, digits and `_`, which most catalogs accept."""
     return re.sub(r"[^0-9a-z]", "_", key.lower())
 
 
@@ -221,7 +221,7 @@ def run_of_staged(table: str) -> str | None:
 
 
 def tables_beginning(spark: "SparkSession", schema: TableName, prefix: str) -> list[str]:
-    """The tables of a schema whose names begin so; none in a schema that is not there."""
+    """The tables of a schema with a prefix; none where the schema does not exist."""
     from pyspark.errors import PySparkException
 
     try:
@@ -234,6 +234,6 @@ def tables_beginning(spark: "SparkSession", schema: TableName, prefix: str) -> l
 
 
 def drop_table(spark: "SparkSession", name: TableName, provider: Provider | None) -> None:
-    """With its files: catalogs of Iceberg leave them unless they are told."""
+    """Drop a table with its files, which catalogs of Iceberg keep unless told to purge."""
     purge = " PURGE" if provider == "iceberg" else ""
     spark.sql(f"DROP TABLE IF EXISTS {name.sql}{purge}").collect()
