@@ -308,7 +308,13 @@ def _numbered(operation: Operation, seq: int, project: Project) -> Operation:
     numbered = with_named_texts(operation, named_texts(project)).model_copy(update={"seq": seq, "id": f"op-{seq}"})
     if isinstance(numbered, OutputOperation):
         arguments = numbered.arguments.model_copy(
-            update={"columns": None, "order_by": (), "system_columns": True, "register_as_dataset": None}
+            update={
+                "columns": None,
+                "order_by": (),
+                "system_columns": True,
+                "register_as_dataset": None,
+                "natural_key_columns": (),
+            }
         )
         return numbered.model_copy(update={"arguments": arguments})
     return numbered

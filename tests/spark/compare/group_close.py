@@ -152,6 +152,6 @@ def _output(seq: int, table: str, dataset_id: str | None, selector: str | None) 
         "columns": ["account", "total"],
     }
     if dataset_id is not None:
-        arguments["register_as_dataset"] = dataset_id
+        arguments |= {"register_as_dataset": dataset_id, "natural_key_columns": ["account"]}
     only = {} if selector is None else {"selector": selector}
     return {"seq": seq, "name": "Out", "type": "output", "arguments": arguments, **only}
