@@ -41,6 +41,8 @@ from daybook.store.database.projects import find_active_project
 from daybook.store.store import MetadataStore, Transaction
 
 _UNUSABLE_STATES = ("failed", "blocked")
+# Such a node has rows of a completed run.
+_DECIDED_STATES = ("fresh", "unknown", "stale")
 # What reads such a node may have to run, too: if it writes other rows.
 _DOUBTFUL_STATES = ("stale", "unknown", "never", "failed")
 
@@ -309,10 +311,12 @@ class Close:
                 if maker.is_locked:
                     continue
                 name = f"{edge.maker.project} {edge.maker.period.identifier}"
-                if own.state in ("fresh", "unknown") and maker.state in _DOUBTFUL_STATES:
-                    state = "unknown"
-                    reasons.append(f"reads {edge.dataset}: if {name} writes other rows")
+                if own.state in _DECIDED_STATES and maker.state in _DOUBTFUL_STATES:
+                    # What is stale by itself needs no other reason, but the change upstream concerns it, too.
                     causes += maker.causes
+                    if own.state != "stale":
+                        state = "unknown"
+                        reasons.append(f"reads {edge.dataset}: if {name} writes other rows")
                 if own.state == "never" and maker.state in _UNUSABLE_STATES and not edge.is_optional:
                     state = "blocked"
                     reasons.append(f"needs {name}, which {'failed' if maker.state == 'failed' else 'is blocked'}")

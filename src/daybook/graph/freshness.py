@@ -109,10 +109,10 @@ class Freshness:
                 reasons += self._source_changes(reference, node, now, run, sources.get(reference.key))
             changed_outputs = self._outputs.of(now.project, now.definitions, node.period, run)
             reasons += [Reason(text, f"{node.project}: {text}") for text in changed_outputs]
-        certain = tuple(dict.fromkeys(reason for reason in reasons if not reason.is_unknown))
-        if certain:
-            return NodeFreshness("stale", run, certain)
-        return NodeFreshness("unknown" if reasons else "fresh", run, tuple(dict.fromkeys(reasons)))
+        details = tuple(dict.fromkeys(sorted(reasons, key=lambda reason: reason.is_unknown)))
+        if any(not reason.is_unknown for reason in details):
+            return NodeFreshness("stale", run, details)
+        return NodeFreshness("unknown" if details else "fresh", run, details)
 
     def _own_changes(
         self, node: Node, now: ProjectNow, run: RunRecord, snapshot: Mapping[str, Any]

@@ -291,3 +291,38 @@ def test_status_dry_run_and_build_agree_with_what_really_changed(data: st.DataOb
         after = states(close_status(workspace, period=SPAN))
         assert {state for name, state in after.items() if name not in locked} <= {"fresh"}
         assert close.build() == set()
+
+
+def test_a_change_concerns_what_reads_it_also_where_that_changed_itself(tmp_path: Path) -> None:
+    shape = (ProjectShape((), ()), ProjectShape((0,), ()), ProjectShape((1,), ()))
+    close = Close(Folder.new(tmp_path / "w", no_session), shape)
+    close.define()
+    close.build()
+    for number in (0, 1):
+        close.apply(Change("rows", number, MONTHS[1], 1))
+    workspace = open_workspace(close.folder.root)
+    for look in (False, True):
+        found = close_status(workspace, period=SPAN, look=look)
+        concerned = {cause.text: [status.node.name for status in cause.nodes] for cause in found.causes}
+        month = f"@{MONTHS[1]}"
+        assert {name for name in concerned["s0.csv changed"] if month in name} == {
+            f"p0{month}",
+            f"p1{month}",
+            f"p2{month}",
+        }
+        assert {name for name in concerned["s1.csv changed"] if month in name} == {f"p1{month}", f"p2{month}"}
+
+
+def test_a_stale_node_says_too_what_nobody_has_looked_at(tmp_path: Path) -> None:
+    close = Close(Folder.new(tmp_path / "w", no_session), (ProjectShape((), ()), ProjectShape((0,), ())))
+    close.define()
+    close.build()
+    close.apply(Change("rows", 0, MONTHS[1], 1))
+    close.apply(Change("rerun", 0, MONTHS[1], 1))
+    close.apply(Change("rows", 1, MONTHS[1], 1))
+    found = close_status(open_workspace(close.folder.root), period=SPAN)
+    (status,) = (node for node in found.nodes if node.node.name == f"p1@{MONTHS[1]}")
+    assert status.state == "stale"
+    again, changed = status.reasons
+    assert again.startswith(f"d0 {MONTHS[1]} was run again")
+    assert "s1.csv" in changed
