@@ -56,6 +56,7 @@ def impact(
     with open_workspace_with_spark(context) as workspace, run_listener(is_quiet=is_quiet) as listener:
         result = find_impact(workspace, request, listener=listener)
     if markdown is not None:
+        markdown.parent.mkdir(parents=True, exist_ok=True)
         markdown.write_text(impact_markdown(result), encoding="utf-8")
     if as_json:
         echo_json(result)
