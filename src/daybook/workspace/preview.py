@@ -22,6 +22,7 @@ from daybook.recompute.numbers import EXACT
 from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt.prepare import PreparedRun, check_runs
 from daybook.runs.attempt.request import RunRequest, check_request
+from daybook.runs.empty_sources import empty_source_notices
 from daybook.runs.environment import open_run_environment, workspace_with_store_copy
 from daybook.runs.outputs import SANDBOX_SUFFIX
 from daybook.runs.second_engine import compute_run
@@ -114,6 +115,7 @@ def preview_project(workspace: OpenedWorkspace, request: RunRequest, *, rows: in
 def _preview(prepared: PreparedRun, computation: Computation, rows: int) -> Preview:
     snapshot, plan = prepared.snapshot, prepared.plan
     counts = {count.seq: count for count in computation.counts}
+    added = {seq: count.added for seq, count in counts.items()}
     operations = [
         PreviewedOperation(
             operation.seq,
@@ -138,7 +140,10 @@ def _preview(prepared: PreparedRun, computation: Computation, rows: int) -> Prev
         tuple(operations),
         tuple(outputs),
         checks,
-        tuple(warning for warning in prepared.notices if warning.code not in _NOTICES_OF_DRAFTS),
+        (
+            *(warning for warning in prepared.notices if warning.code not in _NOTICES_OF_DRAFTS),
+            *empty_source_notices(prepared, input_rows=computation.input_rows, added=added),
+        ),
     )
 
 

@@ -274,6 +274,16 @@ def test_an_input_without_rows_is_noticed(folder: Folder) -> None:
     assert result.operations[0].rows_added == 0
 
 
+def test_an_append_without_rows_is_noticed(folder: Folder) -> None:
+    folder.write_csv("data/late.csv", [{**ORDERS[0], "_period": "2025-12"}])
+    folder.dataset("late", COLUMNS, {"path": "data/late.csv"}, temporal_mode="period")
+    append = {"type": "append", "arguments": {"source": {"dataset_id": "late"}}}
+    folder.project(append, to_table(), to_path("out.csv"))
+    assert [(notice.code, notice.operation_seq) for notice in folder.run().notices] == [("RUN_005", 1)]
+    folder.project({**append, "accept": ["RUN_005"]}, to_table())
+    assert folder.run().notices == ()
+
+
 def test_undeclared_columns_are_accepted_on_the_dataset_and_counted(folder: Folder) -> None:
     folder.write_csv("data/orders.csv", [{**row, "note": "x"} for row in ORDERS])
     folder.project(to_path("out.csv"))

@@ -102,3 +102,34 @@ def test_what_only_spark_can_read_is_refused(folder: Folder) -> None:
     with pytest.raises(DaybookError) as caught:
         shown(folder)
     assert "RECOMPUTE_001" in {caught.value.code, *(cause.code for cause in caught.value.causes)}
+
+
+def budgets(
+    folder: Folder, periods: str, view: dict[str, str] | None = None, **append: Any
+) -> list[tuple[str, int | None]]:
+    """What is warned of for January, where a budget file has rows of these periods."""
+    rows = [{"region": "EMEA", "amount": "1.00", "_period": period} for period in periods.split()]
+    folder.write_csv("data/budget.csv", rows)
+    columns = [{"name": "region", "type": "string"}, {"name": "amount", "type": "decimal(18,2)"}]
+    location = {"path": "data/budget.csv", "data_level": "year"}
+    folder.dataset("budget", columns, location, temporal_mode="period")
+    folder.define("dataset", {"id": "year", "view": {"of": "budget", "window": {"to_date": "year"}, **(view or {})}})
+    selector = {"source_selector": append.pop("selector")} if "selector" in append else {}
+    arguments = {"source": {"dataset_id": "budget" if view is None else "year"}, **selector}
+    folder.project({"type": "append", "arguments": arguments, **append}, to_table("result"))
+    return [(warning.code, warning.operation_seq) for warning in shown(folder).notices]
+
+
+def test_an_append_of_a_file_without_rows_of_the_period_is_noticed(folder: Folder) -> None:
+    """Data by year has the year as its period: rows of months are left out."""
+    assert budgets(folder, "2026-01 2026-02") == [("RUN_005", 1)]
+    assert budgets(folder, "2026-01 2026-02", view={}) == [("RUN_005", 1)]
+    assert budgets(folder, "2026") == []
+    assert budgets(folder, "2026-01", view={"missing": "empty"}) == []
+    assert budgets(folder, "2026-01", accept=["RUN_005"]) == []
+    # A selector may well pick none.
+    assert budgets(folder, "2026-01", selector="amount > 5") == []
+
+
+def test_an_input_without_rows_is_noticed(folder: Folder) -> None:
+    assert "RUN_005" in {warning.code for warning in shown(folder, "2026-07").notices}

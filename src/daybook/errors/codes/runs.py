@@ -31,8 +31,11 @@ RUN_CODES: dict[str, Code] = code_family(
     Code(
         "RUN_005",
         "{dataset} has no rows for {period}",
-        "The input was found, but no rows remain after the time filter.",
-        hint="check the period, the resolver's path, and the `_period` column of the data",
+        "The input, or the source of an append without a selector, was found, but no rows remain after the time "
+        "filter. An append that may find nothing says `accept: [RUN_005]`, a view `missing: empty`.",
+        hint="check the period, the path, the `_period` column of the data and its `data_level`: a coarser one accepts "
+        "rows of the coarser period alone",
+        is_acceptable=True,
     ),
     Code(
         "RUN_006",

@@ -25,6 +25,7 @@ from daybook.runs.attempt.lease import CODE_CANCELLED, LeaseKeeper, stop_on_sign
 from daybook.runs.attempt.prepare import PreparedRun, restore_run
 from daybook.runs.attempt.recorder import CompletedRun, EarlierAttempts, RunRecorder
 from daybook.runs.attempt.start import start_run
+from daybook.runs.empty_sources import empty_source_notices
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.openlineage import RunEvents
 from daybook.runs.outputs import PlannedOutput, output_errors
@@ -159,9 +160,8 @@ class Execution:
         for source in {id(source): source for source in sources.values()}.values():
             source.verify_pins()
         counts = self._balanced(group.counts(), staged)
-        if counts.input_rows == 0:
-            period = self.prepared.snapshot.period.identifier
-            self._report((notice("RUN_005", dataset=self.prepared.plan.input.dataset_id, period=period),))
+        added = {operation.seq: operation.added for operation in counts.operations}
+        self._report(empty_source_notices(self.prepared, input_rows=counts.input_rows, added=added))
         for seq in sorted(staged):
             self._commit(self.prepared.output(seq), staged[seq], pipeline, counts)
 
