@@ -7,6 +7,7 @@ import typer
 from daybook.cli import arguments
 from daybook.cli.arguments import AsJson, ProjectArgument, Settings, open_workspace, period_option, root_options
 from daybook.cli.terminal import echo, echo_json, echo_marked, echo_note, show_error, show_notice, show_table
+from daybook.pictures.texts import plural
 
 if TYPE_CHECKING:
     from daybook.runs.recomputation import Recomputation, RecomputedOutput
@@ -91,8 +92,9 @@ def _show_preview(preview: "Preview", *, is_quiet: bool) -> None:
     for output in preview.outputs:
         echo("")
         _show_output(output)
-    for name, count in preview.checks.items():
-        echo_marked("holds", typer.colors.GREEN, f"check {name}, {count:,} rows")
+    names = {operation.id: operation.name for operation in preview.operations}
+    for operation_id, count in preview.checks.items():
+        echo_marked("holds", typer.colors.GREEN, f"{names[operation_id]}: {plural(count, 'row')}")
 
 
 def _show_output(output: "PreviewedOutput") -> None:
@@ -101,7 +103,9 @@ def _show_output(output: "PreviewedOutput") -> None:
     business = [name for name in output.columns if not name.startswith("_")] or list(output.columns)
     names = business[:_MOST_COLUMNS]
     positions = [list(output.columns).index(name) for name in names]
-    echo(f"{output.destination}: {output.row_count:,} rows, {len(output.columns)} columns")
+    shown = f", the first {len(names)} are shown" if len(names) < len(business) else ""
+    columns = f"{plural(len(output.columns), 'column')}{shown}"
+    echo(f"{output.destination}: {plural(output.row_count, 'row')}, {columns}")
     rows = [tuple(value_text(row[position]) for position in positions) for row in output.rows]
     numbers = [place for place, name in enumerate(names) if output.columns[name].startswith(("integer", "decimal"))]
     show_table(names, rows, right=numbers)

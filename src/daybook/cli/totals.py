@@ -8,6 +8,7 @@ import typer
 from daybook.cli import arguments
 from daybook.cli.arguments import AsJson, open_workspace, root_options
 from daybook.cli.terminal import console, echo, echo_json, shorten_path, show_table
+from daybook.pictures.texts import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -152,7 +153,7 @@ def _show_information(information: "ProducedInformation") -> None:
     commit = "none"
     if information.commit is not None:
         commit = information.commit + ("" if information.is_clean else ", with changes that are not committed")
-    checks = ", ".join(f"{check.name} ({check.rows:,} rows)" for check in information.checks) or "none"
+    checks = ", ".join(f"{check.name} ({plural(check.rows, 'row')})" for check in information.checks) or "none"
     parameters = ", ".join(f"{name} = {text}" for name, text in information.parameters.items()) or "none"
     rows = [
         ("definition", f"{information.project}, version {information.version}, SHA-256 {information.digest}"),
