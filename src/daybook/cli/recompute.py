@@ -7,7 +7,7 @@ import typer
 from daybook.cli import arguments
 from daybook.cli.arguments import AsJson, ProjectArgument, Settings, open_workspace, period_option, root_options
 from daybook.cli.terminal import echo, echo_json, echo_marked, echo_note, show_error, show_notice, show_table
-from daybook.pictures.texts import plural
+from daybook.pictures.shown_values import plural
 
 if TYPE_CHECKING:
     from daybook.runs.recomputation import Recomputation, RecomputedOutput

@@ -8,7 +8,7 @@ import typer
 from daybook.cli import arguments
 from daybook.cli.arguments import AsJson, open_workspace, root_options
 from daybook.cli.terminal import console, echo, echo_json, shorten_path, show_table
-from daybook.pictures.texts import plural
+from daybook.pictures.shown_values import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
