@@ -116,6 +116,36 @@ class ObjectStore:
         bucket.client.create_bucket(Bucket=bucket.name)
         return bucket
 
+    def new_table_bucket(self) -> Bucket:
+        """A bucket that the catalog of the server keeps tables in."""
+        from botocore.session import Session
+
+        id_, _, secret = KEY.partition(":")
+        client = Session().create_client(
+            "s3tables",
+            endpoint_url=self.endpoint,
+            region_name="us-east-1",
+            aws_access_key_id=id_,
+            aws_secret_access_key=secret,
+        )
+        name = f"tables-{os.getpid()}-{next(self._numbers)}"
+        client.create_table_bucket(name=name)
+        return Bucket(name, self.endpoint)
+
+    def iceberg_source(self, tables: Bucket, data: str, namespace: str = "close") -> dict[str, Any]:
+        """A data source of its REST catalog, whose bucket takes metadata and files as the catalog lays them out.
+
+        What Spark writes on the way is below another address, `data`.
+        """
+        options = {
+            "catalog": "rest",
+            "uri": self.catalog,
+            "warehouse": tables.uri,
+            "namespace": namespace,
+            "properties": {"table-default.write.data.path": data},
+        }
+        return {"type": "iceberg", "options": options, "credential_ref": f"env://{KEY_VARIABLE}"}
+
 
 def free_ports(count: int) -> list[int]:
     with ExitStack() as stack:

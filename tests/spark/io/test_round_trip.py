@@ -3,9 +3,12 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from daybook.io.registry import writer_for, written_fingerprint
+from daybook.io.landing.area import LandingArea
+from daybook.io.registry import format_named, writer_for, written_fingerprint
+from daybook.io.source_rows import read_source_rows
 from daybook.io.writer import fingerprint
 from daybook.model.formats import FORMATS
+from daybook.resolve.location import Resolution
 from tests.catalogs import catalog_jars
 from tests.spark.io.cases import (
     CASES,
@@ -18,6 +21,8 @@ from tests.spark.io.cases import (
     read_target,
     rows_of,
     sorted_rows,
+    version_of,
+    write,
 )
 
 
@@ -49,6 +54,23 @@ def test_hard_values_come_back(spark: SparkSession, case: Case, place: Place) ->
     assert written_fingerprint(spark, target, staged, commit) == fingerprint(source.frame.rows.identified, columns)
     identities = source.frame.rows.identified.select("__place", "__ordinal").toArrow().to_pylist()
     assert len({tuple(row.values()) for row in identities}) == len(rows)
+
+
+def test_hard_values_are_read_without_spark(spark: SparkSession, case: Case, place: Place) -> None:
+    if format_named(case.format).needs_session:
+        pytest.skip(f"{case.format} needs Spark")
+    columns = columns_of(case)
+    rows = hard_rows(case)
+    target = place.target(columns)
+    write(frame(spark, columns, rows), target)
+    area = LandingArea(str(target.workspace / "landed"), "r")
+    resolution = Resolution((target.location,), ())
+
+    source = read_source_rows(resolution, version_of(columns), [area], workspace=target.workspace)
+
+    names = [column.name for column in columns]
+    read = [dict(zip(names, row[: len(names)], strict=True)) for row in source.rows()]
+    assert sorted_rows(read) == sorted_rows(rows)
 
 
 @pytest.mark.parametrize("case", parameters(CASES))

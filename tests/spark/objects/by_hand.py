@@ -1,6 +1,6 @@
 """Rows staged as Spark leaves them, without the time that Spark takes."""
 
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -8,17 +8,27 @@ import pyarrow.parquet as pq
 from daybook.io.filesystem import arrow_path, join_uri
 from daybook.io.formats.delta.writer import DeltaWriter, file_statistics
 from daybook.io.formats.files.one_object import staging_folder
+from daybook.io.storage import Storage
 from daybook.io.target import FileTarget, OutputColumn, SliceOwner
 from daybook.io.writer import StagedOutput, staged_parquet_files
 from daybook.model.types import parse_type
 from daybook.resolve.location import Location
-from tests.object_store import Bucket
 
 COLUMNS = (OutputColumn("id", parse_type("integer")), OutputColumn("amount", parse_type("decimal(18,2)")))
 PERIOD = "2026-01"
 
 
-def delta_target(bucket: Bucket, run_id: str, **given: Any) -> FileTarget:
+class ReachedStore(Protocol):
+    """A bucket or a container."""
+
+    @property
+    def uri(self) -> str: ...
+
+    @property
+    def storage(self) -> Storage: ...
+
+
+def delta_target(bucket: ReachedStore, run_id: str, **given: Any) -> FileTarget:
     values = {"mode": "replace_period", "run_period": PERIOD, **given}
     location = Location("delta", uri=f"{bucket.uri}/lake/t")
     owner = SliceOwner("p", "op-1", "tests", "w")
@@ -47,7 +57,7 @@ def stage_delta(target: FileTarget, table: pa.Table) -> StagedOutput:
     return StagedOutput(place, table.num_rows, files=files, seen=checked.seen)
 
 
-def csv_target(bucket: Bucket, run_id: str, **given: Any) -> FileTarget:
+def csv_target(bucket: ReachedStore, run_id: str, **given: Any) -> FileTarget:
     values = {"mode": "replace", **given}
     location = Location("csv", uri=f"{bucket.uri}/out/Bericht Jän.csv")
     owner = SliceOwner("p", "op-1", "tests", "w")

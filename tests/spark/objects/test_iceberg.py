@@ -6,50 +6,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from botocore.session import Session
 from pyiceberg.catalog.rest import RestCatalog
 from pyspark.sql import SparkSession
 
 from daybook.model.settings import RetentionSettings
 from daybook.runs.garbage import collect_garbage
-from tests.object_store import KEY, KEY_VARIABLE, Bucket, ObjectStore
+from tests.object_store import KEY, Bucket, ObjectStore
 from tests.spark.objects.folder import ObjectFolder
 from tests.workspaces import assign, to_table
 
 
 @pytest.fixture
 def table_bucket(object_store: ObjectStore, bucket: Bucket) -> Bucket:
-    """A bucket that the catalog of the server keeps tables in."""
-    id_, _, secret = KEY.partition(":")
-    client = Session().create_client(
-        "s3tables",
-        endpoint_url=object_store.endpoint,
-        region_name="us-east-1",
-        aws_access_key_id=id_,
-        aws_secret_access_key=secret,
-    )
-    name = f"tables-{bucket.name}"
-    client.create_table_bucket(name=name)
-    return Bucket(name, object_store.endpoint)
+    return object_store.new_table_bucket()
 
 
 @pytest.fixture
 def folder(
     object_store: ObjectStore, bucket: Bucket, table_bucket: Bucket, tmp_path: Path, spark: SparkSession
 ) -> ObjectFolder:
-    storage = {each.uri: each.settings for each in (bucket, table_bucket)}
+    storage = {reached.uri: reached.settings for reached in (bucket, table_bucket)}
     folder = ObjectFolder.on(bucket, tmp_path / "w", lambda: spark, storage=storage)
-    options: dict[str, Any] = {
-        "catalog": "rest",
-        "uri": object_store.catalog,
-        "warehouse": table_bucket.uri,
-        "namespace": "close",
-    }
-    # Its bucket takes metadata and files as the catalog lays them out, and nothing that Spark writes on the way.
-    options["namespace"] = "close"
-    options["properties"] = {"table-default.write.data.path": f"{bucket.uri}/lake"}
-    body = {"id": "lake", "type": "iceberg", "options": options, "credential_ref": f"env://{KEY_VARIABLE}"}
-    folder.define("datasource", body)
+    lake = object_store.iceberg_source(table_bucket, f"{bucket.uri}/lake")
+    folder.define("datasource", {"id": "lake", **lake})
     return folder
 
 

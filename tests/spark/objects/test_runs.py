@@ -7,6 +7,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 import openpyxl
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -68,6 +69,30 @@ def test_one_file_of_each_format_is_put_whole(folder: ObjectFolder) -> None:
     sheet = openpyxl.load_workbook(io.BytesIO(bucket.read("out/2026-01.xlsx")))["Data"]
     assert [row[0] for row in sheet.iter_rows(min_row=2, values_only=True)] == ["O-1", "O-2", "O-3"]
     assert [key for key in bucket.keys("out/") if "daybook-" in key] == []
+
+
+@pytest.mark.parametrize("format_", ["parquet", "json", "xlsx"])
+def test_a_file_of_each_format_is_read(format_: str, folder: ObjectFolder) -> None:
+    rows = [{"_period": "2026-01", "order_id": "O-1", "amount": Decimal("1.25")}]
+    content = io.BytesIO()
+    match format_:
+        case "parquet":
+            schema = pa.schema([("_period", pa.string()), ("order_id", pa.string()), ("amount", pa.decimal128(18, 2))])
+            pq.write_table(pa.Table.from_pylist(rows, schema), content)
+        case "json":
+            content.write(b'{"_period": "2026-01", "order_id": "O-1", "amount": 1.25}\n')
+        case _:
+            book = openpyxl.Workbook()
+            assert book.active is not None
+            book.active.append(list(rows[0]))
+            book.active.append(["2026-01", "O-1", 1.25])
+            book.save(content)
+    folder.bucket.put(f"given/März 2026/rows.{format_}", content.getvalue())
+    columns = [{"name": "order_id", "type": "string"}, {"name": "amount", "type": "decimal(18,2)"}]
+    given = f"{folder.bucket.uri}/given/März 2026/rows.{format_}"
+    folder.dataset("orders", columns, {"path": given}, temporal_mode="period")
+    folder.run("2026-01")
+    assert [(row["order_id"], row["amount"]) for row in folder.table()] == [("O-1", Decimal("2.50"))]
 
 
 def test_folders_of_plain_files_are_refused(folder: ObjectFolder) -> None:
