@@ -11,6 +11,8 @@ from pyspark.sql import SparkSession
 
 from daybook.model.settings import RetentionSettings
 from daybook.runs.garbage import collect_garbage
+from daybook.runs.result import RunFailedError
+from tests.object_proxy import Action, ObjectProxy, running_proxy
 from tests.object_store import KEY, Bucket, ObjectStore
 from tests.spark.objects.folder import ObjectFolder
 from tests.workspaces import assign, to_table
@@ -74,3 +76,55 @@ def test_a_close_in_iceberg_on_an_object_store(folder: ObjectFolder, catalog: Re
     tags = [name for name in catalog.load_table("close.result").refs() if name.startswith("daybook-")]
     assert len(tags) < 3
     assert len(catalog.load_table("close.result").snapshots()) == 3
+
+
+@pytest.fixture
+def catalog_proxy(object_store: ObjectStore) -> Iterator[ObjectProxy]:
+    with running_proxy(object_store.catalog) as running:
+        yield running
+
+
+@pytest.mark.parametrize(
+    "action", ["drop the answer", *(pytest.param(action, marks=pytest.mark.slow) for action in ("reset", "500", "503"))]
+)
+def test_a_commit_that_the_catalog_disturbs_is_made_once(
+    action: Action,
+    folder: ObjectFolder,
+    catalog: RestCatalog,
+    catalog_proxy: ObjectProxy,
+    object_store: ObjectStore,
+    table_bucket: Bucket,
+) -> None:
+    folder.run("2026-01")
+    lake = object_store.iceberg_source(table_bucket, f"{folder.bucket.uri}/lake")
+    lake["options"]["uri"] = catalog_proxy.endpoint
+    folder.define("datasource", {"id": "lake", **lake})
+    fault = catalog_proxy.meet(action, "POST", "/tables/result")
+    folder.run("2026-01")
+    assert fault.happened == 1
+    table = catalog.load_table("close.result")
+    runs = [snapshot.summary["daybook.run"] for snapshot in table.snapshots() if snapshot.summary is not None]
+    assert len(runs) == len(set(runs)) == 2
+    assert sorted(row["order_id"] for row in rows(catalog)) == ["O-1", "O-2", "O-3"]
+
+
+def test_a_catalog_that_does_not_answer_has_a_code_and_its_retry_commits_once(
+    folder: ObjectFolder,
+    catalog: RestCatalog,
+    catalog_proxy: ObjectProxy,
+    object_store: ObjectStore,
+    table_bucket: Bucket,
+) -> None:
+    folder.run("2026-01")
+    lake = object_store.iceberg_source(table_bucket, f"{folder.bucket.uri}/lake")
+    lake["options"]["uri"] = catalog_proxy.endpoint
+    folder.define("datasource", {"id": "lake", **lake})
+    catalog_proxy.meet("503", "POST", "/tables/result", times=10_000)
+    with pytest.raises(RunFailedError) as failed:
+        folder.run("2026-01")
+    assert [cause.code for cause in failed.value.error.causes] == ["IO_026"]
+    assert KEY.partition(":")[2] not in str(failed.value)
+    catalog_proxy.faults = []
+    folder.retry(folder.last_run().id)
+    assert len(catalog.load_table("close.result").snapshots()) == 2
+    assert sorted(row["order_id"] for row in rows(catalog)) == ["O-1", "O-2", "O-3"]

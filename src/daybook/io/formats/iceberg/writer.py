@@ -13,6 +13,8 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import (
     CommitFailedException,
     CommitStateUnknownException,
+    ServerError,
+    ServiceUnavailableError,
     TableAlreadyExistsError,
     ValidationException,
 )
@@ -27,6 +29,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table, Transaction
 from pyiceberg.typedef import Record
 from pyiceberg.types import NestedField
+from requests.exceptions import RequestException
 from sqlalchemy.exc import SQLAlchemyError
 
 from daybook.errors import DaybookError
@@ -89,6 +92,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _ATTEMPTS = 30
+# Of the catalog, in one commit.
+_MOST_DISTURBANCES = 3
 _BOUNDS = ("lower_bounds", "upper_bounds")
 
 
@@ -145,6 +150,7 @@ class IcebergWriter:
     def commit(self, staged: StagedOutput, target: TableTarget, fence: Fence = no_fence) -> Commit:
         with opened_catalog(target.datasource, target.workspace, target.storage, creates=True) as catalog:
             assert catalog is not None
+            attempts = _Attempts(target)
             for _ in range(_ATTEMPTS):
                 table = load_table(catalog, target.location, target.storage)
                 if table is not None:
@@ -153,11 +159,10 @@ class IcebergWriter:
                     _check_table(table, target, target.columns)
                     _check_slice(table, staged, target)
                 fence(() if table is None else written_slices(table, target))
-                with _committing(target) as attempt:
+                with attempts.another():
                     snapshot_id = _commit_files(catalog, table, staged, target)
-                if attempt.is_refused:
-                    continue
-                return Commit(staged.rows, SnapshotVersion(snapshot_id).version)
+                if attempts.is_made:
+                    return Commit(staged.rows, SnapshotVersion(snapshot_id).version)
         raise DaybookError("IO_024", location=target.label, slice=target.slice_note)
 
     def committed(self, target: TableTarget) -> Commit | None:
@@ -169,6 +174,7 @@ class IcebergWriter:
             return () if table is None else written_slices(table, target)
 
     def drop_slice(self, target: TableTarget, fence: Fence = no_fence) -> Commit:
+        attempts = _Attempts(target)
         with opened_catalog(target.datasource, target.workspace, target.storage) as catalog:
             for _ in range(_ATTEMPTS):
                 table = None if catalog is None else load_table(catalog, target.location, target.storage)
@@ -179,9 +185,9 @@ class IcebergWriter:
                 removed = _live_files(table, target)
                 staged = StagedOutput("", sum(file.record_count for file in removed))
                 fence(written_slices(table, target))
-                with _committing(target) as attempt:
+                with attempts.another():
                     snapshot_id = _replace_files(table, (), removed, staged, target, is_dropped=True)
-                if not attempt.is_refused:
+                if attempts.is_made:
                     return Commit(staged.rows, SnapshotVersion(snapshot_id).version)
         raise DaybookError("IO_024", location=target.label, slice=target.slice_note)
 
@@ -304,30 +310,29 @@ def _check_slice(table: Table, staged: StagedOutput, target: TableTarget) -> Non
 
 
 @dataclass(slots=True)
-class _Attempt:
-    """An attempt to commit; refused where another one was first, or where the answer of the catalog was lost."""
+class _Attempts:
+    """A refused commit is tried again from the table as it is then, and so are a few whose answer was lost.
 
-    is_refused: bool = False
-
-
-@contextmanager
-def _committing(target: TableTarget) -> Iterator[_Attempt]:
-    """Notes whether a commit was refused or its answer lost; it is then tried again from the table as it is.
-
-    A commit that succeeded is found by the properties of its snapshot.
+    What is there already is found by its snapshot's properties.
     """
-    attempt = _Attempt()
-    with catalog_errors(target.label, "IO_026"):
-        try:
-            yield attempt
-        except (
-            CommitFailedException,
-            CommitStateUnknownException,
-            TableAlreadyExistsError,
-            ValidationException,
-            SQLAlchemyError,
-        ):
-            attempt.is_refused = True
+
+    target: TableTarget
+    is_made: bool = False
+    disturbances: int = 0
+
+    @contextmanager
+    def another(self) -> Iterator[None]:
+        with catalog_errors(self.target.label, "IO_026"):
+            try:
+                yield
+            except (CommitFailedException, TableAlreadyExistsError, ValidationException, SQLAlchemyError):
+                return
+            except (CommitStateUnknownException, ServerError, ServiceUnavailableError, RequestException):
+                self.disturbances += 1
+                if self.disturbances > _MOST_DISTURBANCES:
+                    raise
+                return
+        self.is_made = True
 
 
 def _commit_files(catalog: Catalog, table: Table | None, staged: StagedOutput, target: TableTarget) -> int:
