@@ -29,7 +29,6 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table, Transaction
 from pyiceberg.typedef import Record
 from pyiceberg.types import NestedField
-from requests.exceptions import RequestException
 from sqlalchemy.exc import SQLAlchemyError
 
 from daybook.errors import DaybookError
@@ -327,9 +326,11 @@ class _Attempts:
                 yield
             except (CommitFailedException, TableAlreadyExistsError, ValidationException, SQLAlchemyError):
                 return
-            except (CommitStateUnknownException, ServerError, ServiceUnavailableError, RequestException):
+            except (CommitStateUnknownException, ServerError, ServiceUnavailableError, OSError) as failure:
+                # What the disk of this machine refuses has a number; what a connection loses has none.
+                is_of_network = not isinstance(failure, OSError) or failure.errno is None
                 self.disturbances += 1
-                if self.disturbances > _MOST_DISTURBANCES:
+                if not is_of_network or self.disturbances > _MOST_DISTURBANCES:
                     raise
                 return
         self.is_made = True
