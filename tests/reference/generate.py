@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from daybook.model.types import BOOLEAN, DATE, FLOAT, INTEGER, MAX_DIGITS, STRING, TIMESTAMP, ColumnType, DecimalType
+from daybook.recompute.arithmetic import decimal_of, is_numeric
 from daybook.recompute.functions import Call
-from daybook.recompute.numbers import decimal_of, is_numeric
 from daybook.recompute.tree import (
     Arithmetic,
     Between,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from daybook.model.types import BOOLEAN, MAX_DIGITS, ColumnType
-from daybook.recompute.numbers import decimal_of
+from daybook.recompute.arithmetic import decimal_of
 from daybook.recompute.tree import Layout, Node, RowFunction, Value
 from daybook.recompute.windows import Window
 from tests.reference.evaluate import RUN_TIMESTAMP, computed, records

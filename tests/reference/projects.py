@@ -8,8 +8,8 @@ from random import Random
 
 from daybook.model.types import BOOLEAN, DATE, INTEGER, RUN_PERIOD_COLUMN, STRING, TIMESTAMP, ColumnType, DecimalType
 from daybook.recompute.aggregates import Aggregate
+from daybook.recompute.arithmetic import EXACT, is_numeric
 from daybook.recompute.functions import Call
-from daybook.recompute.numbers import EXACT, is_numeric
 from daybook.recompute.tree import Arithmetic, Between, Column, Comparison, Logic, Node, Value
 from daybook.recompute.windows import Window
 from tests.reference import literals

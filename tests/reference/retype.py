@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from daybook.model.types import NULL, ColumnType
-from daybook.recompute.numbers import TypedOperand, common_type
+from daybook.recompute.arithmetic import TypedOperand, common_type
 from daybook.recompute.tree import Column, Node
 from tests.reference.operations import Append, Operation, Summarise, Update
 

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from daybook.model.types import BOOLEAN, DATE, FLOAT, INTEGER, STRING, TIMESTAMP, ColumnType, DecimalType
-from daybook.recompute.numbers import EXACT
+from daybook.recompute.arithmetic import EXACT
 from daybook.recompute.tree import Column
 
 MAIN, ALIAS = "orders", "other"

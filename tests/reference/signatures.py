@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from daybook.model.types import BOOLEAN, DATE, FLOAT, INTEGER, STRING, TIMESTAMP, ColumnType, DecimalType
-from daybook.recompute.numbers import round_to
+from daybook.recompute.arithmetic import round_to
 from daybook.recompute.tree import Column, Node
 from tests.reference import literals
 

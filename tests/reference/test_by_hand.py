@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from daybook.model.types import BOOLEAN, DATE, FLOAT, INTEGER, STRING, ColumnType, DecimalType
-from daybook.recompute.numbers import ValueFailureError
+from daybook.recompute.arithmetic import ValueFailureError
 from tests.reference.evaluate import parse, value
 
 TYPES: dict[str, ColumnType] = {

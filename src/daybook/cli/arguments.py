@@ -321,6 +321,14 @@ Settings = Annotated[
         autocompletion=parameter_names,
     ),
 ]
+CompletedRunArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN",
+        help="The id of a run, or PROJECT@PERIOD for its last completed one.",
+        autocompletion=run_ids("completed"),
+    ),
+]
 ProjectArgument = Annotated[
     str,
     typer.Argument(metavar="PROJECT", help="A project's id, or the file that defines it.", autocompletion=project_ids),

@@ -4,8 +4,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from daybook.cli import arguments
-from daybook.cli.arguments import AsJson, ProjectArgument, Settings, open_workspace, period_option, root_options
+from daybook.cli.arguments import (
+    AsJson,
+    CompletedRunArgument,
+    ProjectArgument,
+    Settings,
+    open_workspace,
+    period_option,
+    root_options,
+)
 from daybook.cli.terminal import echo, echo_json, echo_marked, echo_note, show_error, show_notice, show_table
 from daybook.pictures.shown_values import plural
 
@@ -118,14 +125,7 @@ def _show_output(output: "PreviewedOutput") -> None:
 
 def recompute(
     context: typer.Context,
-    run_id: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN",
-            help="The id of a run, or PROJECT@PERIOD for its last completed one.",
-            autocompletion=arguments.run_ids("completed"),
-        ),
-    ],
+    run_id: CompletedRunArgument,
     rows: Annotated[
         list[str] | None,
         typer.Option("--rows", metavar="COLUMN=VALUE", help="Compare only rows with this value; may be repeated."),

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from daybook.cli import arguments
-from daybook.cli.arguments import AsJson, open_workspace, root_options
+from daybook.cli.arguments import AsJson, CompletedRunArgument, open_workspace, root_options
 from daybook.cli.terminal import console, echo, echo_json, shorten_path, show_table
 from daybook.pictures.shown_values import plural
 
@@ -21,14 +20,7 @@ _UNKNOWN = "?"
 
 def totals(
     context: typer.Context,
-    run_id: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN",
-            help="The id of a run, or PROJECT@PERIOD for its last completed one.",
-            autocompletion=arguments.run_ids("completed"),
-        ),
-    ],
+    run_id: CompletedRunArgument,
     measure: Annotated[
         str | None, typer.Option("--measure", "-m", metavar="COLUMN", help="Only this measure; by default all.")
     ] = None,

@@ -7,7 +7,7 @@ Spark. `docs/concepts/recompute.md` says which function computes which rule of t
 from daybook.recompute.compute import Computation, compute
 from daybook.recompute.operations import ComputedOutput, OperationCount
 from daybook.recompute.program import INPUT, TableKey
-from daybook.recompute.tables import RunFacts, StoredTable
+from daybook.recompute.stored_tables import RunFacts, StoredTable
 
 __all__ = [
     "INPUT",

@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import Any
 
 from daybook.model.types import FLOAT, INTEGER, NULL, ColumnType, DecimalType
-from daybook.recompute.numbers import (
+from daybook.recompute.arithmetic import (
     EXACT,
     as_type,
     average_column_type,

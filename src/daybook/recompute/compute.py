@@ -7,7 +7,7 @@ from daybook.model.project import Project
 from daybook.model.types import ColumnType
 from daybook.recompute.operations import ComputedOutput, OperationCount, WorkingDataset
 from daybook.recompute.program import Append, Check, Output, Program, Step, Summarise, TableKey, Update, build_program
-from daybook.recompute.tables import RunFacts, StoredTable
+from daybook.recompute.stored_tables import RunFacts, StoredTable
 from daybook.recompute.tree import Column
 from daybook.recompute.windows import Window
 

@@ -4,7 +4,7 @@ import calendar
 import datetime
 import re
 
-from daybook.recompute.numbers import ValueFailureError
+from daybook.recompute.arithmetic import ValueFailureError
 
 
 def date_of(value: datetime.date) -> datetime.date:

@@ -21,8 +21,8 @@ from daybook.model.types import (
     ColumnType,
     DecimalType,
 )
-from daybook.recompute import dates, numbers, texts
-from daybook.recompute.numbers import ValueFailureError, arithmetic_type, as_type, common_type, fitting, is_numeric
+from daybook.recompute import arithmetic, dates, texts
+from daybook.recompute.arithmetic import ValueFailureError, arithmetic_type, as_type, common_type, fitting, is_numeric
 from daybook.recompute.tree import (
     Layout,
     Literal,
@@ -151,7 +151,7 @@ def _round(call: Call) -> Evaluation:
     type_, places = call.type, written_number(call.arguments, 0)
     if isinstance(type_, DecimalType) and 0 <= places <= type_.scale:
         # Rounding to the places of the type is all there is to do.
-        bounded = numbers.bounded_decimal(type_)
+        bounded = arithmetic.bounded_decimal(type_)
         return lambda value, _=0: bounded(value)
 
     def evaluate(value: Any, _: int = 0) -> Value:
@@ -159,7 +159,7 @@ def _round(call: Call) -> Evaluation:
             if not math.isfinite(value):
                 return value
             value = Decimal(repr(value))
-        return as_type(numbers.round_to(Decimal(value), places), type_)
+        return as_type(arithmetic.round_to(Decimal(value), places), type_)
 
     return evaluate
 
@@ -182,11 +182,11 @@ def _magnitude(call: Call) -> Evaluation:
     type_ = call.type
     if isinstance(type_, DecimalType):
         return Decimal.copy_abs
-    return lambda value: as_type(numbers.magnitude(value), type_)
+    return lambda value: as_type(arithmetic.magnitude(value), type_)
 
 
 def _remainder(call: Call) -> Evaluation:
-    return numbers.calculation("%", call.type)
+    return arithmetic.calculation("%", call.type)
 
 
 def _extreme(choose: Callable[..., Value]) -> Callable[[Call], Evaluation]:
@@ -246,7 +246,7 @@ def float_text(value: float) -> str:
         return "Infinity" if value > 0 else "-Infinity"
     if value == 0:
         return "-0.0" if math.copysign(1, value) < 0 else "0.0"
-    sign, digits, exponent = Decimal(repr(value)).normalize(numbers.EXACT).as_tuple()
+    sign, digits, exponent = Decimal(repr(value)).normalize(arithmetic.EXACT).as_tuple()
     written = "".join(map(str, digits))
     point = len(written) + int(exponent)
     if -3 < point <= 7:
@@ -335,8 +335,8 @@ FUNCTIONS: dict[str, Function] = {
     "NOT": Function(always(BOOLEAN), plain(negate)),
     "ABS": Function(first_number, _magnitude),
     "ROUND": Function(rounded, _round),
-    "FLOOR": Function(whole, _whole(numbers.floor)),
-    "CEIL": Function(whole, _whole(numbers.ceiling)),
+    "FLOOR": Function(whole, _whole(arithmetic.floor)),
+    "CEIL": Function(whole, _whole(arithmetic.ceiling)),
     "MOD": Function(remainder, _remainder),
     "MIN": Function(common, _extreme(min)),
     "MAX": Function(common, _extreme(max)),

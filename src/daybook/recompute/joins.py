@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from daybook.model.types import FLOAT, ColumnType
-from daybook.recompute.numbers import is_numeric
+from daybook.recompute.arithmetic import is_numeric
 from daybook.recompute.program import Join
-from daybook.recompute.tables import LoadedTable
+from daybook.recompute.stored_tables import LoadedTable
 from daybook.recompute.tree import Column, Comparison, Layout, Logic, Node, Row, RowFunction, all_of
 
 

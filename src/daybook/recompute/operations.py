@@ -8,9 +8,9 @@ from typing import Any, TypeAlias, assert_never
 from daybook.errors import DaybookError
 from daybook.model.types import SYSTEM_COLUMNS, ColumnType, value_text
 from daybook.recompute.aggregates import Aggregate, groups_of
+from daybook.recompute.arithmetic import ValueFailureError, fitting
 from daybook.recompute.identity import RowIds
 from daybook.recompute.joins import aliases_in, conjuncts, prepare_join, used_columns
-from daybook.recompute.numbers import ValueFailureError, fitting
 from daybook.recompute.program import (
     INPUT,
     Append,
@@ -26,7 +26,7 @@ from daybook.recompute.program import (
     TableKey,
     Update,
 )
-from daybook.recompute.tables import SYSTEM, LoadedTable, RunFacts, StoredTable, layout_of, load
+from daybook.recompute.stored_tables import SYSTEM, LoadedTable, RunFacts, StoredTable, layout_of, load
 from daybook.recompute.tree import Column, Layout, Node, Row, RowFunction, Value
 from daybook.recompute.windows import BadAllocationError, Window, sorted_by, window_values
 

@@ -17,8 +17,8 @@ from daybook.model.types import (
     ColumnType,
 )
 from daybook.recompute.aggregates import Aggregate
+from daybook.recompute.arithmetic import type_of_literal
 from daybook.recompute.functions import FUNCTIONS, LENIENT_FUNCTIONS, Call
-from daybook.recompute.numbers import type_of_literal
 from daybook.recompute.tree import (
     Arithmetic,
     Between,

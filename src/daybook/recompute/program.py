@@ -31,9 +31,9 @@ from daybook.model.types import (
     DecimalType,
     Value,
 )
-from daybook.recompute.numbers import TypedOperand, as_type, common_type, is_numeric
+from daybook.recompute.arithmetic import TypedOperand, as_type, common_type, is_numeric
 from daybook.recompute.parse import Names, parse
-from daybook.recompute.tables import RunFacts, StoredTable
+from daybook.recompute.stored_tables import RunFacts, StoredTable
 from daybook.recompute.tree import Column, Literal, Node
 
 # What an operation reads: its seq, and the alias of a join.

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from daybook.model.types import BOOLEAN, FLOAT, INTEGER, NULL, TIMESTAMP, ColumnType, DecimalType
-from daybook.recompute.numbers import (
+from daybook.recompute.arithmetic import (
     arithmetic_type,
     as_type,
     calculation,

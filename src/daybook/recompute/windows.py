@@ -7,7 +7,7 @@ from operator import itemgetter
 
 from daybook.model.types import INTEGER, ColumnType, DecimalType
 from daybook.recompute.aggregates import Aggregate
-from daybook.recompute.numbers import EXACT, exact
+from daybook.recompute.arithmetic import EXACT, exact
 from daybook.recompute.tree import Layout, Node, Row, RowFunction, Value, comparable
 
 Group = list[int]

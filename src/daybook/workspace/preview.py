@@ -18,7 +18,7 @@ from daybook.model.types import DecimalType, FloatType, IntegerType
 from daybook.plan.measures import columns_not_summed
 from daybook.plan.steps import AggregateStep, AppendStep, CheckStep, Plan
 from daybook.recompute import Computation, ComputedOutput
-from daybook.recompute.numbers import EXACT
+from daybook.recompute.arithmetic import EXACT
 from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt.prepare import PreparedRun, check_runs
 from daybook.runs.attempt.request import RunRequest, check_request

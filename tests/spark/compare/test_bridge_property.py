@@ -27,7 +27,7 @@ from daybook.io.pins import LandedPin, Pin
 from daybook.model.definition import DatasetVersion
 from daybook.model.parameter import parameter_values
 from daybook.plan.plan_project import plan_project
-from daybook.recompute.numbers import is_numeric
+from daybook.recompute.arithmetic import is_numeric
 from daybook.resolve.location import Resolution
 from daybook.runs.attempt.prepare import PreparedRun
 from daybook.runs.listener import RunListener

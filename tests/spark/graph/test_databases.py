@@ -91,6 +91,28 @@ def test_a_table_is_asked_by_the_column_that_its_dataset_names(books: Folder, ha
     assert built(books, "2026-01")["copies@2026-01"][0] == "ran"
 
 
+def test_a_draft_of_a_table_is_kept_until_the_table_changes(books: Folder) -> None:
+    """Drafts and live runs compare a table in the same way: by the column that its dataset names."""
+    (books.root / "daybook.yaml").write_text("{name: tests, sandbox: sandbox}")
+    execute(
+        books,
+        "create table items (account text, amount text, changed text)",
+        "insert into items values ('cash', '1.00', '2026-01-05')",
+    )
+    table = {"name": "items", "columns": BALANCES, "location": {"datasource_id": "db", "table": "items"}}
+    books.define("dataset", {"id": "items", "main_table": table, "freshness": {"column": "changed"}})
+    books.project(to_table("copy"), id_="copies", input_="items")
+    request = BuildRequest("2026-01", is_draft=True)
+
+    def outcome() -> str:
+        (node,) = build_close(opened(books), request).nodes
+        return node.result
+
+    assert [outcome(), outcome()] == ["ran", "fresh"]
+    execute(books, "insert into items values ('bank', '2.00', '2026-01-09')")
+    assert [outcome(), outcome()] == ["ran", "fresh"]
+
+
 def test_nodes_side_by_side_write_to_postgresql(folder: Folder, postgresql: PostgresqlSource) -> None:
     """Spark finds the data source that writes there by the session of the node's own thread."""
     options = postgresql.options

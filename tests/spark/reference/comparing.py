@@ -11,7 +11,7 @@ from pyspark.sql.functions import expr
 from daybook.errors import DaybookError
 from daybook.expression import CompiledExpression, Scope, compile_expression
 from daybook.model.types import INTEGER, ColumnType
-from daybook.recompute.numbers import ValueFailureError
+from daybook.recompute.arithmetic import ValueFailureError
 from daybook.recompute.tree import Node
 from tests.reference.evaluate import value
 from tests.reference.planning import CONSTANTS

@@ -15,8 +15,8 @@ from daybook.expression import Constants, Grouping, Scope, compile_expression
 from daybook.expression.functions.table import FUNCTIONS
 from daybook.model.types import INTEGER, STRING, ColumnType
 from daybook.recompute.aggregates import Aggregate
+from daybook.recompute.arithmetic import ValueFailureError
 from daybook.recompute.functions import Call
-from daybook.recompute.numbers import ValueFailureError
 from tests.reference import literals, signatures
 from tests.reference.evaluate import group_value, parse, value
 from tests.reference.planning import CONSTANTS

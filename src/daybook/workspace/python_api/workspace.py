@@ -14,6 +14,7 @@ from daybook.model.types import value_text
 from daybook.workspace import approvals
 from daybook.workspace.certificates import certificate_text, list_seals, prove_row, seal_period
 from daybook.workspace.close import close_graph, close_status
+from daybook.workspace.compilation import compile_project, compile_projects
 from daybook.workspace.lifecycle import activate_project, apply_changes, deactivate_project, plan_changes
 from daybook.workspace.log import show_log, verify_log
 from daybook.workspace.open_workspace import open_workspace
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from daybook.runs.result import OutputResult
     from daybook.runs.slices import SliceDrop, SliceEntry
     from daybook.scenarios.new_scenario import NewScenario
-    from daybook.workspace.compilation import CompiledProject
     from daybook.workspace.execution import DryRun
     from daybook.workspace.lineage import LineageResult
     from daybook.workspace.maintenance import Examination, StoreRestoration
@@ -103,23 +103,8 @@ class Workspace:
 
         return validate_definitions(None if path is None else Path(path), workspace=self.root)
 
-    @checked
-    def compile(
-        self, project: str, *, period: str | None = None, parameters: "Mapping[str, Value] | None" = None
-    ) -> "CompiledProject":
-        """The checked steps of a project with their Spark SQL; without a period for the current month."""
-        from daybook.workspace.compilation import compile_project
-
-        return compile_project(self._opened, project, period=period, parameters=parameters)
-
-    @checked
-    def compile_projects(
-        self, name: str, *, period: str | None = None, parameters: "Mapping[str, Value] | None" = None
-    ) -> "tuple[CompiledProject, ...]":
-        """The checked steps of the projects that an id, a pattern or a file names."""
-        from daybook.workspace.compilation import compile_projects
-
-        return compile_projects(self._opened, name, period=period, parameters=parameters)
+    compile = forwarded("compile", compile_project)
+    compile_projects = forwarded("compile_projects", compile_projects)
 
     plan = forwarded("plan", plan_changes)
     apply = forwarded("apply", apply_changes)
