@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 from daybook.engine.context import FAULT_COLUMN, RunContext, aliased_sql
-from daybook.engine.measures import Measures, MeasureSum, PassingRows, read_live_rows
+from daybook.engine.measures import Measures, MeasureSum, PassingRows, UnitColumns, read_live_rows
 from daybook.errors import DaybookError
 from daybook.expression import quote_literal
 from daybook.model.measures import Amount
@@ -340,7 +340,7 @@ class DueCounts:
     """What an aggregate counts for earlier steps, by name and SQL, and the columns that this reads."""
 
     counts: Mapping[str, str] = field(default_factory=dict)
-    columns: Mapping[str, str] = field(default_factory=dict)
+    columns: UnitColumns = field(default_factory=UnitColumns)
 
 
 class Counters:
@@ -367,7 +367,7 @@ class Counters:
 
     def due(self, makers: frozenset[int], schema: Schema) -> "DueCounts":
         """What waits for an aggregate that is going to count it among other rows."""
-        units: dict[str, str] = {}
+        units = UnitColumns()
         counts = self._taken(makers, schema, is_alone=False, units=units)
         return DueCounts({**counts, FAULTY_METRIC: FAULTY_ROWS_SQL}, units)
 
@@ -402,7 +402,7 @@ class Counters:
         self._observed.clear()
 
     def _taken(
-        self, makers: frozenset[int], schema: Schema, *, is_alone: bool, units: dict[str, str] | None = None
+        self, makers: frozenset[int], schema: Schema, *, is_alone: bool, units: UnitColumns | None = None
     ) -> dict[str, str]:
         """What waits; `makers` are the operations that made the rows of the working dataset that pass."""
         metrics = {picked_metric(step.seq): sql for step, sql in self._waiting}

@@ -6,11 +6,11 @@ gives every measure before and after each operation, and what the operation chan
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Context, Decimal
+from decimal import Decimal
 from typing import Any, Literal, TypeAlias, get_args
 
 from daybook.expression import cast_sql, quote_identifier, spark_type
-from daybook.model.measures import Amount, is_numeric
+from daybook.model.measures import EXACT, Amount, is_numeric
 from daybook.model.types import INTEGER, ColumnType, DecimalType, FloatType
 from daybook.plan.conditions import excludes, picks_all
 from daybook.plan.steps import AppendStep, DeleteStep, LoadStep, OutputStep, Plan, RowStep, Schema, UpdateStep
@@ -33,17 +33,28 @@ SumKind: TypeAlias = Literal[
 SUM_KINDS: tuple[SumKind, ...] = get_args(SumKind)
 
 _SUM_PREFIX = "__daybook_sum"
+_TOP_PREFIX = "__daybook_top"
 _HIGH_PREFIX = "__daybook_high"
 _LOW_PREFIX = "__daybook_low"
 _UNITS_PREFIX = "__daybook_units"
+_ABOVE_PREFIX = "__daybook_above"
+_DOUBLE_PREFIX = "__daybook_double"
 _ROWS_PREFIX = "__daybook_live_rows"
 _BEFORE_PREFIX = "__daybook_before"
-# Spark keeps a sum of decimals in a group as a number of any length, which costs several times a sum of 64 bits.
+# Spark keeps a sum of decimals in a group as a number of any length, which costs many times a sum of 64 bits. So a
+# value is counted in the smallest unit of its column, as a number of 64 bits, and what is above that in longer ones; a
+# number of 64 bits is summed in halves, of which no sum becomes too large.
 _MOST_DIGITS_IN_UNITS = 18
+_MOST_SCALE_IN_UNITS = 8
 _HALF_BITS = 32
 _LOW_HALF = (1 << _HALF_BITS) - 1
-# More digits than any sum has.
-EXACT = Context(prec=100)
+_ABOVE = 10**_MOST_DIGITS_IN_UNITS
+_WEIGHTS = {_TOP_PREFIX: _ABOVE, _HIGH_PREFIX: 1 << _HALF_BITS, _LOW_PREFIX: 1}
+# Of fewer units, a double times the units in one is nearer to their number than to any other: two roundings of at most
+# 2^-53 each make less than 0.26 of 2^50.
+_EXACT_IN_DOUBLES = 2**50
+# Less than half of what 64 bits hold, and more than `_ABOVE`.
+_MOST_UNITS = 4 * 10**18
 # Holds the sum of ten billion integers of 64 bits.
 _INTEGER_SQL = "DECIMAL(19,0)"
 
@@ -93,14 +104,44 @@ class Measures:
             for column in columns
         }
 
-    def fits_units(self, column: str) -> bool:
-        """Whether every value is a number of 64 bits, counted in the smallest unit of the column."""
+    def has_units(self, column: str) -> bool:
+        """Whether values are summed as numbers of 64 bits; with many decimals most would be too long for it."""
         column_type = self.types[column]
-        return isinstance(column_type, DecimalType) and column_type.precision <= _MOST_DIGITS_IN_UNITS
+        is_short = isinstance(column_type, DecimalType) and column_type.scale <= _MOST_SCALE_IN_UNITS
+        return column_type == INTEGER or is_short
 
-    def units_sql(self, column: str, sql: str) -> str:
+    def is_long(self, column: str) -> bool:
+        """Whether units may be more than 64 bits hold."""
+        column_type = self.types[column]
+        return isinstance(column_type, DecimalType) and column_type.precision > _MOST_DIGITS_IN_UNITS
+
+    def units_sql(self, column: str, sql: str, double: str) -> str:
+        """How many units a value is, which is this `double`; of a long one without the part that `above_sql` counts."""
+        digits = f"REPLACE(CAST({sql} AS STRING), '.', '')"
+        cases = (
+            f"WHEN ABS({double}) < {self._doubles(_EXACT_IN_DOUBLES, column)} THEN {self._from_double(column, double)}"
+        )
+        if not self.is_long(column):
+            return f"CASE {cases} ELSE CAST({digits} AS BIGINT) END"
+        cases += f" WHEN ABS({double}) < {self._doubles(_MOST_UNITS, column)} THEN CAST({digits} AS BIGINT)"
+        last = f"CONCAT(IF({double} < 0D, '-', ''), RIGHT({digits}, {_MOST_DIGITS_IN_UNITS}))"
+        return f"CASE {cases} ELSE CAST({last} AS BIGINT) END"
+
+    def above_sql(self, column: str, sql: str, double: str) -> str:
+        """The digits of the units of a long value above the last 18, where these alone do not hold it."""
+        digits = f"REPLACE(CAST({sql} AS STRING), '.', '')"
+        first = f"LEFT({digits}, LENGTH({digits}) - {_MOST_DIGITS_IN_UNITS})"
+        return (
+            f"CASE WHEN ABS({double}) < {self._doubles(_MOST_UNITS, column)} THEN 0L ELSE CAST({first} AS BIGINT) END"
+        )
+
+    def _doubles(self, units: int, column: str) -> str:
+        """So many units as a double."""
+        return f"{units // 10 ** self._scale(column)}E0D"
+
+    def _from_double(self, column: str, double: str) -> str:
         scale = self._scale(column)
-        return f"CAST({f'({sql}) * {10**scale}BD' if scale else sql} AS BIGINT)"
+        return f"CAST(RINT({double} * {10**scale}E0D) AS BIGINT)" if scale else f"CAST({double} AS BIGINT)"
 
     def _scale(self, column: str) -> int:
         column_type = self.types[column]
@@ -114,7 +155,7 @@ class Measures:
         sums: dict[MeasureSum, Amount] = {}
         units: dict[MeasureSum, int] = {}
         for name, value in metrics.items():
-            for prefix, weight in ((_SUM_PREFIX, 0), (_HIGH_PREFIX, 1 << _HALF_BITS), (_LOW_PREFIX, 1)):
+            for prefix, weight in ((_SUM_PREFIX, 0), *_WEIGHTS.items()):
                 if not name.startswith(f"{prefix}_"):
                     continue
                 key = self._key(name.removeprefix(f"{prefix}_"))
@@ -142,11 +183,9 @@ class Measures:
             return f"CAST(NULL AS {spark_type(target)})"
         return cast_sql(sql, schema[column], target)
 
-    def value(self, column: str, schema: Schema) -> str | None:
-        """SQL of a measure of a row, NULL as it is; None where the rows have no such column yet."""
-        return (
-            self.summable(column, self._fitted(quote_identifier(column), schema, column)) if column in schema else None
-        )
+    def fitted(self, column: str, schema: Schema) -> str | None:
+        """SQL of a measure of a row in its own type, NULL as it is; None where the rows have no such column yet."""
+        return self._fitted(quote_identifier(column), schema, column) if column in schema else None
 
     def summable(self, column: str, sql: str) -> str:
         return f"CAST({sql} AS {wide_type_sql(INTEGER)})" if self.types[column] == INTEGER else sql
@@ -183,6 +222,47 @@ def read_live_rows(metrics: Mapping[str, Any]) -> dict[int, int]:
 
 
 @dataclass(frozen=True, slots=True)
+class _Sum:
+    """What a sum is of: SQL of a value, None being nothing, and of the rows; a change has another value before it."""
+
+    key: MeasureSum
+    value: str | None
+    condition: str | None
+    minus: str | None = None
+    is_change: bool = False
+
+
+def _difference(value: str | None, minus: str | None) -> str:
+    """SQL of a value without another; NULL is nothing."""
+    return f"COALESCE({value or 'NULL'}, 0) - COALESCE({minus or 'NULL'}, 0)"
+
+
+@dataclass(frozen=True, slots=True)
+class UnitColumns:
+    """Columns that sums in units read, by name and SQL; those of `units` read those of `doubles`."""
+
+    doubles: dict[str, str] = field(default_factory=dict)
+    units: dict[str, str] = field(default_factory=dict)
+
+    def of(self, measures: Measures, column: str, sql: str) -> tuple[str, str | None]:
+        """What counts the units of a value, and what is above them where a value may be that long."""
+        if measures.types[column] == INTEGER:
+            return sql, None
+        double = _named(self.doubles, _DOUBLE_PREFIX, f"CAST({sql} AS DOUBLE)")
+        units = _named(self.units, _UNITS_PREFIX, measures.units_sql(column, sql, double))
+        if not measures.is_long(column):
+            return units, None
+        return units, _named(self.units, _ABOVE_PREFIX, measures.above_sql(column, sql, double))
+
+
+def _named(columns: dict[str, str], prefix: str, sql: str) -> str:
+    """The name of the column that has this SQL."""
+    name = next((name for name, text in columns.items() if text == sql), f"{prefix}_{len(columns)}")
+    columns[name] = sql
+    return name
+
+
+@dataclass(frozen=True, slots=True)
 class PassingRows:
     """Rows that one aggregate sees: the operations that made them, and their columns.
 
@@ -195,8 +275,8 @@ class PassingRows:
     steps: Sequence[RowStep]
     marks: Mapping[int, str]
     is_alone: bool
-    # Where sums are taken in groups: columns to compute beforehand, by name and SQL, which the sums read.
-    units: dict[str, str] | None = None
+    # Where sums are taken in groups: what they read, computed beforehand.
+    units: "UnitColumns | None" = None
 
     def sums(self, *, with_loaded: bool) -> dict[str, str]:
         """What to sum for the steps, by name and SQL; `with_loaded` also what the input loaded."""
@@ -204,25 +284,39 @@ class PassingRows:
         for column in self.measures.types:
             for maker in sorted(self.makers):
                 is_loaded = with_loaded and maker == 0
-                for key, value, condition in self._sums_of(column, maker, is_loaded=is_loaded):
-                    sums |= self._taken(key, value, condition)
+                for one in self._sums_of(column, maker, is_loaded=is_loaded):
+                    sums |= self._taken(one)
         if with_loaded and 0 in self.makers and self.measures.types:
             sums[live_rows_metric(0)] = self._rows(self._condition(0, self._live_after(-1)))
         return sums
 
-    def _taken(self, key: MeasureSum, value: str | None, condition: str | None) -> dict[str, str]:
-        """A sum by name and SQL; in units, of both halves of the number, so that neither sum becomes too large."""
-        if value is None or not self._is_in_units(key.column):
-            return {self.measures.name(key): sum_sql(value, condition)}
-        halves = {_HIGH_PREFIX: f"SHIFTRIGHT({value}, {_HALF_BITS})", _LOW_PREFIX: f"({value}) & {_LOW_HALF}L"}
-        return {self.measures.name(key, prefix): sum_sql(half, condition) for prefix, half in halves.items()}
+    def _taken(self, one: "_Sum") -> dict[str, str]:
+        """A sum by name and SQL; in units, each part of the number has a sum of its own."""
+        column, condition = one.key.column, one.condition
+        if not self._is_in_units(column):
+            measures = self.measures
+            value, minus = (sql and measures.summable(column, sql) for sql in (one.value, one.minus))
+            return {measures.name(one.key): sum_sql(_difference(value, minus) if one.is_change else value, condition)}
+        if one.value is None and one.minus is None:
+            return {self.measures.name(one.key, _LOW_PREFIX): "SUM(0L)"}
+        values, minuses = ({} if sql is None else self._parts(column, sql) for sql in (one.value, one.minus))
+        parts = {
+            prefix: _difference(values.get(prefix), minuses.get(prefix)) if one.is_change else values[prefix]
+            for prefix in values | minuses
+        }
+        return {self.measures.name(one.key, prefix): sum_sql(part, condition) for prefix, part in parts.items()}
+
+    def _parts(self, column: str, sql: str) -> dict[str, str]:
+        """The parts of a value, each a number of 64 bits, by the prefix that has their weight."""
+        assert self.units is not None
+        units, above = self.units.of(self.measures, column, sql)
+        parts = {_HIGH_PREFIX: f"SHIFTRIGHT({units}, {_HALF_BITS})", _LOW_PREFIX: f"({units} & {_LOW_HALF}L)"}
+        return parts if above is None else {**parts, _TOP_PREFIX: above}
 
     def _is_in_units(self, column: str) -> bool:
-        return self.units is not None and self.measures.fits_units(column)
+        return self.units is not None and self.measures.has_units(column)
 
-    def _sums_of(
-        self, column: str, maker: int, *, is_loaded: bool
-    ) -> Iterator[tuple[MeasureSum, str | None, str | None]]:
+    def _sums_of(self, column: str, maker: int, *, is_loaded: bool) -> Iterator["_Sum"]:
         steps = [step for step in self.steps if self._concerns(step, column, maker)]
         if not steps and not is_loaded:
             return
@@ -232,22 +326,21 @@ class PassingRows:
             return
         kind: SumKind = "loaded" if is_loaded else "before"
         key = MeasureSum(0 if is_loaded else begin, kind, column, maker)
-        yield key, start, self._condition(maker, self._live_after(begin - 1))
+        yield _Sum(key, start, self._condition(maker, self._live_after(begin - 1)))
         values = [start]
         for step in steps:
             before, after = self._value(column, step.seq), self._value(column, step.seq + 1)
             values.append(after)
             picked = self._condition(maker, self.marks[step.seq])
             if isinstance(step, DeleteStep):
-                yield MeasureSum(step.seq, "deleted", column, maker), after, picked
+                yield _Sum(MeasureSum(step.seq, "deleted", column, maker), after, picked)
             else:
-                difference = f"COALESCE({after}, 0) - COALESCE({before}, 0)"
-                yield MeasureSum(step.seq, "changed", column, maker), difference, picked
+                yield _Sum(MeasureSum(step.seq, "changed", column, maker), after, picked, before, is_change=True)
             live = self._condition(maker, self._live_after(step.seq))
-            yield MeasureSum(step.seq, "after", column, maker), after, live
+            yield _Sum(MeasureSum(step.seq, "after", column, maker), after, live)
         if self.measures.is_float(column):
             sizes = " + ".join(f"ABS(COALESCE({value}, 0D))" for value in dict.fromkeys(values) if value is not None)
-            yield MeasureSum(begin, "size", column, maker), sizes or None, self._condition(maker, None)
+            yield _Sum(MeasureSum(begin, "size", column, maker), sizes or None, self._condition(maker, None))
 
     def _concerns(self, step: RowStep, column: str, maker: int) -> bool:
         is_changing = isinstance(step, DeleteStep) or column in self.measures.assigned.get(step.seq, ())
@@ -258,18 +351,8 @@ class PassingRows:
         later = (step.seq for step in self.steps if step.seq >= seq)
         for changing in later:
             if column in self.measures.assigned.get(changing, ()):
-                return self._summable(column, quote_identifier(self.measures.before(changing, column)))
-        value = self.measures.value(column, self.schema)
-        return value if value is None else self._summable(column, value)
-
-    def _summable(self, column: str, sql: str) -> str:
-        if self.units is None or not self._is_in_units(column):
-            return self.measures.summable(column, sql)
-        names = {text: name for name, text in self.units.items()}
-        text = self.measures.units_sql(column, sql)
-        name = names.get(text, f"{_UNITS_PREFIX}_{len(self.units)}")
-        self.units[name] = text
-        return name
+                return quote_identifier(self.measures.before(changing, column))
+        return self.measures.fitted(column, self.schema)
 
     def _live_after(self, seq: int) -> str:
         """SQL that is true on rows that no operation up to this one has deleted."""
@@ -345,7 +428,7 @@ class OutputSums:
 
     def _values(self, makers: Iterable[int]) -> Iterator[tuple[str, int, str]]:
         for column in self.measures.types:
-            if (value := self.measures.value(column, self.schema)) is not None:
+            if (value := self.measures.fitted(column, self.schema)) is not None:
                 yield from ((column, maker, self.measures.summable(column, value)) for maker in makers)
 
     def _name(self, kind: SumKind, column: str, maker: int) -> str:

@@ -5,12 +5,14 @@ The rows are summed from the files that the run reads, without Spark: before the
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from daybook.errors import DaybookError, raise_all
@@ -21,7 +23,7 @@ from daybook.io.filesystem import arrow_path, list_files
 from daybook.io.formats.delta.table import find_delta
 from daybook.io.formats.parquet.format import find_parquet
 from daybook.io.landing.area import LandingArea
-from daybook.io.landing.request import find_text_files
+from daybook.io.landing.request import TextFile, find_text_files
 from daybook.io.pins import FilesPin, LandedPin, TablePin
 from daybook.io.read_source import ReadSource
 from daybook.io.registry import format_named
@@ -29,7 +31,7 @@ from daybook.io.staged_sums import sum_of
 from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.model.calendar import Period
 from daybook.model.definition import DatasetVersion
-from daybook.model.measures import ControlTotals, is_numeric
+from daybook.model.measures import EXACT, Amount, ControlTotals, exact_number, is_numeric, plus
 from daybook.resolve.location import Location, Resolution, inline_location
 from daybook.resolve.paths import render_template
 
@@ -37,6 +39,8 @@ _TOTAL_PREFIX = "total_"
 _ROWS = "rows"
 # Sums of floats are compared to twelve digits.
 _FLOAT_TOLERANCE = 1e-12
+# 1.000 may be a thousand; 4.0 is how some programs write 4.
+_COUNT = re.compile(r"[0-9]+(\.0)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +54,26 @@ class ControlFigures:
 
 @dataclass
 class StoredFigures:
-    """The number of rows of a location, and the sums of some columns."""
+    """The number of rows of a location, and the sums of some columns.
 
-    totals: dict[str, Decimal | float]
+    `sizes` are the sums of the absolute values of floats: what their rounding errors go by.
+    """
+
+    totals: dict[str, Amount]
+    sizes: dict[str, float]
     rows: int = 0
 
     @classmethod
     def of(cls, columns: Iterable[str]) -> "StoredFigures":
-        return cls(dict.fromkeys(columns, Decimal(0)))
+        return cls(dict.fromkeys(columns, Decimal(0)), {})
 
     def add(self, rows: int, columns: Mapping[str, pa.ChunkedArray]) -> None:
         self.rows += rows
         for column in self.totals:
-            amount = sum_of(columns[column])
-            self.totals[column] = amount + type(amount)(self.totals[column])  # type: ignore[operator]
+            values = columns[column]
+            self.totals[column] = plus(self.totals[column], sum_of(values))
+            if pa.types.is_floating(values.type):
+                self.sizes[column] = self.sizes.get(column, 0.0) + float(sum_of(pc.abs(values)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +113,18 @@ class _Reader:
             self._add_landing(figures)
         elif location.uri is not None:
             for file in find_text_files(location, None, self.source.storage):
+                self._check_unchanged(file)
                 for batch in format_named(location.format).file_rows(file, self.version).batches():
                     figures.add(batch.rows, {column: pa.chunked_array([batch.columns[column]]) for column in columns})
         else:
             raise _incomparable(location, control, "several tables of databases are read together")
         return figures
+
+    def _check_unchanged(self, file: TextFile) -> None:
+        """IO_008 for a file that is not what was landed: its figures would be those of rows that are not read."""
+        landed = (landed for pin in self.source.pins if isinstance(pin, LandedPin) for landed in pin.files)
+        if any(one.stat.path == file.stat.path and one.digest != file.digest for one in landed):
+            raise DaybookError("IO_008", file=file.stat.path)
 
     def _pin(self, location: Location, kind: type[TablePin]) -> TablePin | None:
         return next((pin for pin in self.source.pins if isinstance(pin, kind) and pin.uri == location.uri), None)
@@ -136,12 +153,16 @@ class _Reader:
 
         if len(self.resolution.locations) > 1:
             raise _incomparable(location, control, "several tables are read together")
-        sums = [F.expr(f"SUM({quote_identifier(column)}) AS {quote_identifier(column)}") for column in figures.totals]
-        row = self.source.frame.rows.plain.agg(F.expr("COUNT(1) AS `__daybook_rows`"), *sums).first()
+        columns = [quote_identifier(column) for column in figures.totals]
+        sums = [F.expr(f"SUM({column})") for column in columns]
+        sizes = [F.expr(f"SUM(ABS(CAST({column} AS DOUBLE)))") for column in columns]
+        row = self.source.frame.rows.plain.agg(F.expr("COUNT(1)"), *sums, *sizes).first()
         assert row is not None
-        values = row.asDict()
-        figures.rows = values.pop("__daybook_rows")
-        figures.totals.update({column: value or Decimal(0) for column, value in values.items()})
+        figures.rows = row[0]
+        for number, column in enumerate(figures.totals, start=1):
+            total = row[number]
+            figures.totals[column] = total if isinstance(total, float) else Decimal(total or 0)
+            figures.sizes[column] = row[number + len(columns)] or 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +232,7 @@ def check_control(
         rows += stored.rows
         control_rows, has_rows = control_rows + (expected.rows or 0), has_rows and expected.rows is not None
         for column, total in expected.totals.items():
-            control_totals[column] = control_totals.get(column, Decimal(0)) + total
+            control_totals[column] = EXACT.add(control_totals.get(column, Decimal(0)), total)
     raise_all(errors)
     return ControlledSource(rows, control_rows if has_rows else None, control_totals, tuple(pins.values()))
 
@@ -244,7 +265,12 @@ def read_control_file(place: str, numeric: Iterable[str], storage: Storage = PRO
     except UnicodeDecodeError as error:
         raise DaybookError("TOTALS_012", control=place, reason="it is not UTF-8") from error
     delimiter = ";" if ";" in text.partition("\n")[0] else ","
-    lines = [line for line in csv.reader(io.StringIO(text), delimiter=delimiter) if any(map(str.strip, line))]
+    try:
+        # Lines may end as on any system.
+        fields = [*csv.reader(io.StringIO(text, newline=None), delimiter=delimiter, strict=True)]
+    except csv.Error as error:
+        raise DaybookError("TOTALS_012", control=place, reason=str(error)) from error
+    lines = [line for line in fields if any(map(str.strip, line))]
     raise_all(DaybookError("TOTALS_012", control=place, reason=reason) for reason in _malformed(lines))
     values = dict(zip(map(str.strip, lines[0]), map(str.strip, lines[1]), strict=True))
     totals: dict[str, Decimal] = {}
@@ -254,8 +280,8 @@ def read_control_file(place: str, numeric: Iterable[str], storage: Storage = PRO
         if name != _ROWS and (column == name or column not in columns):
             reason = f"{name} is neither rows nor total_<column> of a numeric column"
             raise DaybookError("TOTALS_012", control=place, reason=reason)
-        number = _number(value)
-        if number is None or (name == _ROWS and (number < 0 or number != number.to_integral_value())):
+        number = exact_number(value)
+        if number is None or (name == _ROWS and not _COUNT.fullmatch(value)):
             raise DaybookError("TOTALS_012", control=place, reason=f"{name} is {value or 'empty'}")
         totals[name] = number
     rows = totals.pop(_ROWS, None)
@@ -270,14 +296,6 @@ def _malformed(lines: Sequence[Sequence[str]]) -> Iterator[str]:
         yield "its row has another number of fields than its header"
     elif len({*map(str.strip, lines[0])}) != len(lines[0]):
         yield "a column is there twice"
-
-
-def _number(text: str) -> Decimal | None:
-    try:
-        number = Decimal(text)
-    except InvalidOperation:
-        return None
-    return number if number.is_finite() else None
 
 
 def _differences(
@@ -295,10 +313,10 @@ def _differences(
     for column, expected in control.totals.items():
         actual = stored.totals[column]
         if isinstance(actual, float):
-            allowed = max(float(tolerance), _FLOAT_TOLERANCE * abs(float(expected)))
+            allowed = max(float(tolerance), _FLOAT_TOLERANCE * max(stored.sizes[column], abs(float(expected))))
             is_same = abs(actual - float(expected)) <= allowed
         else:
-            is_same = abs(actual - expected) <= tolerance
+            is_same = EXACT.subtract(actual, expected).copy_abs() <= tolerance
         if not is_same:
             yield DaybookError(
                 "TOTALS_010",

@@ -11,8 +11,11 @@ import pyarrow.parquet as pq
 from daybook.io.filesystem import arrow_path, join_uri
 from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.io.writer import StagedOutput
+from daybook.model.measures import Amount, plus
 
 _INTEGERS = pa.decimal128(19, 0)
+# A sum of ten billion numbers of so many digits fits into 38. Of longer ones pyarrow would give a wrong sum, silently.
+_MOST_DIGITS = 28
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +33,12 @@ def sums_of_staged(
     maker: str | None,
     deleted: str | None,
     storage: Storage = PROVIDER_STORAGE,
-) -> dict[tuple[str, StagedRows], Decimal | float]:
+) -> dict[tuple[str, StagedRows], Amount]:
     """The sum of each column by the rows' maker and state; `maker` and `deleted` are columns, None where all are alike.
 
     NULL counts as zero.
     """
-    sums: dict[tuple[str, StagedRows], Decimal | float] = {}
+    sums: dict[tuple[str, StagedRows], Amount] = {}
     paths = (join_uri(staged.staging, file.path) for file in staged.files)
     names = (*columns, *(name for name in (maker, deleted) if name is not None))
     for table in _tables(paths, names, storage):
@@ -43,7 +46,7 @@ def sums_of_staged(
             for column in columns:
                 key = (column, rows)
                 amount = sum_of(part.column(column))
-                sums[key] = sums[key] + amount if key in sums else amount  # type: ignore[operator]
+                sums[key] = plus(sums[key], amount) if key in sums else amount
     return sums
 
 
@@ -68,7 +71,7 @@ def _divided(table: pa.Table, maker: str | None, deleted: str | None) -> Iterato
             yield StagedRows(number, bool(is_deleted)), part
 
 
-def sum_of(values: pa.ChunkedArray) -> Decimal | float:
+def sum_of(values: pa.ChunkedArray) -> Amount:
     """The exact sum of numbers; of floats, as close as floats are."""
     if pa.types.is_floating(values.type):
         return float(pc.sum(values).as_py() or 0.0)
@@ -76,6 +79,7 @@ def sum_of(values: pa.ChunkedArray) -> Decimal | float:
         values = values.cast(_INTEGERS)
     if pa.types.is_null(values.type):
         return Decimal(0)
-    wide = values.cast(pa.decimal128(38, values.type.scale))
-    total = pc.sum(wide).as_py()
-    return Decimal(0).scaleb(-values.type.scale) if total is None else Decimal(total)
+    scale = values.type.scale
+    is_wide = values.type.precision > _MOST_DIGITS
+    total = pc.sum(values.cast(pa.decimal256(76, scale) if is_wide else pa.decimal128(38, scale))).as_py()
+    return Decimal(0).scaleb(-scale) if total is None else Decimal(total)

@@ -1,7 +1,8 @@
 """Measures, whose totals a run follows, and control totals, with which deliveries are compared."""
 
+import re
 from collections.abc import Iterator, Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
@@ -20,6 +21,33 @@ from daybook.model.types import ColumnType, DecimalType, FloatType, IntegerType
 # A total: exact, but for floats.
 Amount: TypeAlias = Decimal | float
 
+# More digits than any total has: Python rounds to 28 otherwise.
+EXACT = Context(prec=100)
+
+# As programs write numbers: ASCII digits and a point, nothing between thousands. An exponent is one that fits EXACT.
+_NUMBER = re.compile(r"[+-]?([0-9]{1,60}(\.[0-9]{0,38})?|\.[0-9]{1,38})([eE][+-]?[0-9]{1,2})?")
+
+
+def plus(one: Amount, other: Amount) -> Amount:
+    """The sum: exact, but where one of them is a float."""
+    if isinstance(one, Decimal) and isinstance(other, Decimal):
+        return EXACT.add(one, other)
+    return float(one) + float(other)
+
+
+def minus(one: Amount, other: Amount) -> Amount:
+    """The difference: exact, but where one of them is a float."""
+    return plus(one, other.copy_negate() if isinstance(other, Decimal) else -other)
+
+
+def exact_number(text: str) -> Decimal | None:
+    """The number that a text is; None where it is none, or could be read in two ways."""
+    if not _NUMBER.fullmatch(text):
+        return None
+    number = Decimal(text)
+    # A zero has no sign.
+    return number if number else abs(number)
+
 
 def is_numeric(column_type: ColumnType) -> bool:
     return isinstance(column_type, IntegerType | DecimalType | FloatType)
@@ -37,11 +65,8 @@ def _read_number(value: Any) -> Any:
     """An exact number; a float of Python is none."""
     if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
         raise_violations([violation("TOTALS_005", reason=f"{value} is not an exact number")])
-    try:
-        number = Decimal(value)
-    except InvalidOperation:
-        number = Decimal("NaN")
-    if not number.is_finite():
+    number = exact_number(str(value))
+    if number is None:
         raise_violations([violation("TOTALS_005", reason=f"{value} is not an exact number")])
     return number
 

@@ -18,7 +18,7 @@ from daybook.io.pins import FilesPin, LandedPin
 from daybook.io.read_source import ReadSource
 from daybook.io.staged_sums import StagedRows, sums_of_staged
 from daybook.io.writer import StagedOutput
-from daybook.model.measures import Amount
+from daybook.model.measures import Amount, minus, plus
 from daybook.model.types import FloatType
 from daybook.plan.conditions import excludes
 from daybook.plan.steps import AggregateStep, AppendStep, DeleteStep, LoadStep, OutputStep, Plan, UpdateStep
@@ -26,8 +26,10 @@ from daybook.runs.outputs import PlannedOutput
 from daybook.runs.snapshot import RunSnapshot
 from daybook.runs.totals import MEASURES, SOURCES, TOTALS, amount_text
 
-# Sums of floats differ in their last bits, depending on the order of the values.
-_FLOAT_TOLERANCE = 1e-9
+# Sums of floats differ in their last bits: one of few values by less than the 12 digits of totals, one of n values by
+# up to n times half a bit, of what the absolute values add up to. Each side of an equation has up to three such sums.
+_FLOAT_TOLERANCE = 1e-12
+_ROUNDING = 6 * 2.0**-53
 
 
 @dataclass
@@ -36,9 +38,12 @@ class TotalsLedger:
 
     plan: Plan
     sums: dict[MeasureSum, Amount] = field(default_factory=dict)
+    # Rows that were summed: loaded ones, and those that operations added.
+    rows: int = 0
 
-    def add(self, sums: Mapping[MeasureSum, Amount]) -> None:
-        self.sums.update(sums)
+    def add(self, counts: GroupCounts) -> None:
+        self.sums.update(counts.sums)
+        self.rows += (counts.input_rows or 0) + sum(operation.added for operation in counts.operations)
 
     def verify(self) -> None:
         """Raises TOTALS_020 for the first measure that does not add up."""
@@ -72,20 +77,25 @@ class TotalsLedger:
                 live[maker] = before
             after = self.sums[MeasureSum(step.seq, "after", column, maker)]
             if maker in live:
-                changed = self._find(step.seq, "changed", column, maker) or 0
-                deleted = self._find(step.seq, "deleted", column, maker) or 0
-                expected = live[maker] + changed - deleted  # type: ignore[operator]
-                sides = f"before {amount_text(live[maker])}, changed {changed}, deleted {deleted}, together"
+                changed = self._find(step.seq, "changed", column, maker) or Decimal(0)
+                deleted = self._find(step.seq, "deleted", column, maker) or Decimal(0)
+                expected = minus(plus(live[maker], changed), deleted)
+                sides = (
+                    f"before {amount_text(live[maker])}, changed {amount_text(changed)}, deleted "
+                    f"{amount_text(deleted)}, together"
+                )
                 yield from self._differing(column, step.seq, maker, sides, expected, "after", after)
             live[maker] = after
 
     def _broken_outputs(self, step: OutputStep, column: str, live: Mapping[int, Amount]) -> Iterator[DaybookError]:
-        written_by = {maker for kind in ("written", "left_out") for maker in self._makers(step.seq, kind, column)}
-        for maker in sorted(written_by & live.keys()):
-            written = self._find(step.seq, "written", column, maker) or 0
-            left_out = self._find(step.seq, "left_out", column, maker) or 0
-            sides = f"written {written}, left out {left_out}, together"
-            together: Amount = written + left_out  # type: ignore[operator]
+        if not any(self._makers(step.seq, kind, column) for kind in ("written", "left_out")):
+            # Not written yet, or by an earlier attempt.
+            return
+        for maker in sorted(maker for maker in live if not excludes(step.selector, maker)):
+            written = self._find(step.seq, "written", column, maker) or Decimal(0)
+            left_out = self._find(step.seq, "left_out", column, maker) or Decimal(0)
+            sides = f"written {amount_text(written)}, left out {amount_text(left_out)}, together"
+            together = plus(written, left_out)
             yield from self._differing(column, step.seq, maker, sides, together, "live", live[maker])
 
     def _differing(
@@ -100,7 +110,8 @@ class TotalsLedger:
             return expected == actual
         sizes = [float(size) for key, size in self.sums.items() if key.kind == "size" and key.column == column]
         size = max((abs(float(expected)), abs(float(actual)), *sizes))
-        return not math.isfinite(size) or abs(float(expected) - float(actual)) <= _FLOAT_TOLERANCE * size
+        allowed = max(_FLOAT_TOLERANCE, _ROUNDING * self.rows) * size
+        return not math.isfinite(size) or abs(float(expected) - float(actual)) <= allowed
 
     def _makers(self, seq: int, kind: str, column: str) -> list[int]:
         return sorted(key.maker for key in self.sums if (key.seq, key.kind, key.column) == (seq, kind, column))

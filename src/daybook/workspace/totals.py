@@ -4,9 +4,11 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import reduce
 
 from daybook.errors import DaybookError
 from daybook.model.json_fields import Hidden, Merged
+from daybook.model.measures import EXACT
 from daybook.pictures.flow import FlowChange, FlowOutput, Stream, draw_flow
 from daybook.pictures.shown_values import format_number
 from daybook.runs.totals import MadeBy, MeasureTotals, OperationTotals, RunTotals, SourceTotals, read_totals
@@ -114,7 +116,7 @@ def _information(run: RunDetails) -> ProducedInformation:
 
 def total_of(totals: Sequence[MadeBy], made_by: int) -> Decimal:
     """The part of a total that belongs to the rows of one operation."""
-    return sum((Decimal(one.total) for one in totals if one.made_by == made_by), Decimal(0))
+    return reduce(EXACT.add, (Decimal(one.total) for one in totals if one.made_by == made_by), Decimal(0))
 
 
 def makers_of(measure: MeasureTotals) -> tuple[int, ...]:
@@ -127,10 +129,23 @@ def makers_of(measure: MeasureTotals) -> tuple[int, ...]:
     return tuple(sorted(amounts)) or (0,)
 
 
+def is_finite(measure: MeasureTotals) -> bool:
+    """Whether all totals are numbers that can be drawn and added up: one NaN among floats makes a total none."""
+    figures = [
+        *(
+            one
+            for operation in measure.operations
+            for one in (*operation.before, *operation.added, *operation.changed, *operation.deleted, *operation.after)
+        ),
+        *(one for output in measure.outputs for one in (*output.written, *output.left_out)),
+    ]
+    return all(Decimal(one.total).is_finite() for one in figures)
+
+
 def balance_sentences(recorded: TotalsOfRun) -> Iterator[str]:
     """Each measure as one equation, for the stream of rows with the largest written total."""
     source = next((source for source in recorded.sources if source.seq == 0), None)
-    for measure in recorded.measures:
+    for measure in filter(is_finite, recorded.measures):
         maker, flow = _largest_stream(recorded, measure)
         names = {operation.seq: operation.name for operation in measure.operations}
         begin = "loaded" if maker == 0 else f"made by {maker} {names.get(maker, '')}".rstrip()
@@ -138,7 +153,8 @@ def balance_sentences(recorded: TotalsOfRun) -> Iterator[str]:
             begin = "loaded, as the control file says,"
         text = f"{measure.column}: {format_number(flow.start)} {begin}"
         for is_deleted, what in ((False, "changed"), (True, "deleted")):
-            amount = sum((Decimal(one.amount) for one in flow.changes if one.is_deleted is is_deleted), Decimal(0))
+            amounts = (Decimal(one.amount) for one in flow.changes if one.is_deleted is is_deleted)
+            amount = reduce(EXACT.add, amounts, Decimal(0))
             if amount:
                 sign = "-" if is_deleted is (amount > 0) else "+"
                 text += f" {sign} {format_number(abs(amount))} {what}"
@@ -162,7 +178,9 @@ def _largest_stream(recorded: TotalsOfRun, measure: MeasureTotals) -> tuple[int,
 
 
 def draw_totals(recorded: TotalsOfRun, measure: MeasureTotals, *, name: str = "flow") -> str:
-    """The flow of a measure as a picture, with the operations that changed it."""
+    """The flow of a measure as a picture, with the operations that changed it; empty if a total is not finite."""
+    if not is_finite(measure):
+        return ""
     makers = makers_of(measure)
     touching = [one for one in measure.operations if _touches(one, makers)]
     columns = {operation.seq: number for number, operation in enumerate(touching, start=1)}
@@ -187,7 +205,7 @@ def _stream(recorded: TotalsOfRun, measure: MeasureTotals, maker: int, columns: 
             begin, start, live = column, added, added
         for figures, is_deleted in ((operation.changed, False), (operation.deleted, True)):
             if amount := total_of(figures, maker):
-                live = live - amount if is_deleted else live + amount
+                live = EXACT.subtract(live, amount) if is_deleted else EXACT.add(live, amount)
                 changes.append(FlowChange(column, amount, is_deleted, live))
         if maker == operation.seq:
             label = f"{operation.seq} {operation.name}"
@@ -195,7 +213,7 @@ def _stream(recorded: TotalsOfRun, measure: MeasureTotals, maker: int, columns: 
         FlowOutput(
             output.label,
             max((column for seq, column in columns.items() if seq < output.seq), default=0),
-            total_of(output.written, maker) + total_of(output.left_out, maker),
+            EXACT.add(total_of(output.written, maker), total_of(output.left_out, maker)),
             total_of(output.written, maker),
             total_of(output.left_out, maker),
         )

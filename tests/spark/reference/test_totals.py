@@ -80,7 +80,7 @@ def engine_totals(spark: SparkSession, project: GeneratedProject, plan: Plan, st
                 output.df.toArrow()
             group.verify()
             group_counts = group.counts()
-            ledger.add(group_counts.sums)
+            ledger.add(group_counts)
             ledger.verify()
             counts += group_counts.operations
     return as_recorded(plan, ledger.sums, counts)

@@ -394,6 +394,45 @@ def test_every_period_of_a_window_is_checked(folder: Folder) -> None:
     assert failed(folder) == ["TOTALS_010"]
 
 
+def test_floats_that_cancel_out_are_their_total(folder: Folder) -> None:
+    """0.1 and 0.2 and -0.3 are 0 for the sender; as floats they add up to 0.00000000000000003."""
+    columns = [{**column, "type": "float"} if column["name"] == "amount" else column for column in COLUMNS]
+    values = zip(ORDERS, ("0.1", "0.2", "-0.3"), strict=False)
+    folder.write_csv("data/orders.csv", [{**row, "amount": text} for row, text in values])
+    main_table = {"name": "orders", "columns": columns, "location": {"path": "data/orders.csv"}}
+    folder.define("dataset", {"id": "orders", "control": {"totals": {"amount": 0}}, "main_table": main_table})
+    folder.project(to_table())
+    folder.run()
+    folder.define("dataset", {"id": "orders", "control": {"totals": {"amount": "1e-9"}}, "main_table": main_table})
+    assert failed(folder) == ["TOTALS_010"]
+
+
+def test_a_control_is_of_the_rows_that_are_read_also_after_a_retry(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A retry reads the rows that the first attempt landed; files that came since are not compared in their place."""
+    for period, amount in (("2025-12", "7.00"), ("2026-01", "9.00")):
+        folder.write_csv(f"data/{period}.csv", [{**ORDERS[0], "amount": amount, "_period": period}])
+        say(folder, f"rows,total_amount\n1,{amount}\n", period)
+    controlled(folder, PATH, "data/{{identifier}}.csv")
+    folder.define("dataset", {"id": "recent", "view": {"of": "orders", "window": {"last": 2}}})
+    folder.project(to_path("out/recent.csv"), input_="recent")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FileWriter, "stage", full)
+        with pytest.raises(Exception):  # noqa: B017, PT011
+            folder.run()
+    folder.write_csv("data/2025-12.csv", [{**ORDERS[0], "amount": "8.00", "_period": "2025-12"}])
+    say(folder, "rows,total_amount\n1,8.00\n", "2025-12")
+    with pytest.raises(RunFailedError) as raised:
+        folder.retry(folder.last_run().id)
+    assert {error.code for error in flatten(raised.value.error)} <= {"IO_008", "IO_009"}
+    assert not (folder.root / "out/recent.csv").exists()
+
+
 def test_delta_and_parquet_are_compared_without_a_job(folder: Folder) -> None:
     folder.project(to_table("copy"), to_path("out/copy.parquet", columns=["order_id", "amount"]))
     folder.run()

@@ -27,5 +27,11 @@ def test_two_halves_are_one_number(high: int | None, low: int | None, total: str
     assert format(Decimal(found), "f") == total
 
 
-def test_only_numbers_of_64_bits_are_taken_in_halves() -> None:
-    assert [MEASURES.fits_units(column) for column in MEASURES.types] == [True, False, False, False]
+def test_what_is_above_64_bits_has_a_weight_of_its_own() -> None:
+    """-3 * 10^18 units and 4 halves of 2^32 and 5, of which 100 are one."""
+    parts = {"__daybook_top_after_20_0_0": -3, "__daybook_high_after_20_0_0": 4, "__daybook_low_after_20_0_0": 5}
+    assert MEASURES.read(parts)[MeasureSum(20, "after", "amount", 0)] == Decimal("-29999999828201308.11")
+
+
+def test_numbers_of_few_decimals_are_taken_in_parts() -> None:
+    assert [MEASURES.has_units(column) for column in MEASURES.types] == [True, False, True, False]

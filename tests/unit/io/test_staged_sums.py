@@ -49,11 +49,19 @@ def test_an_empty_output_has_no_sums(tmp_path: Path) -> None:
     assert sums_of_staged(staged(tmp_path), ["amount"], maker=None, deleted=None) == {}
 
 
+def test_sums_of_files_are_added_up_without_rounding(tmp_path: Path) -> None:
+    """Python's own precision is 28 digits."""
+    wide = pa.table({"amount": pa.array([Decimal("12345678901234567890123456789012345.67")], pa.decimal128(38, 2))})
+    sums = sums_of_staged(staged(tmp_path, wide, wide), ["amount"], maker=None, deleted=None)
+    assert [*sums.values()] == [Decimal("24691357802469135780246913578024691.34")]
+
+
 @pytest.mark.parametrize(
     ("values", "total"),
     [
         (pa.array([2**63 - 1, 2**63 - 1], pa.int64()), Decimal(2**64 - 2)),
         (pa.array([Decimal("9" * 18), Decimal(1)], pa.decimal128(18, 0)), Decimal(10**18)),
+        (pa.array([Decimal("9" * 38)] * 12, pa.decimal128(38, 0)), Decimal("1" + "1" + "9" * 36 + "88")),
         (pa.array([None], pa.decimal128(9, 2)), Decimal("0.00")),
         (pa.array([0.5, None], pa.float64()), 0.5),
     ],

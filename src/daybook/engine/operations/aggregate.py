@@ -21,7 +21,7 @@ from daybook.engine.counters import (
 from daybook.engine.failures import SELECTOR, VALUE, mark_sql
 from daybook.engine.layer import guarded_condition
 from daybook.engine.load_rows import new_row_columns, row_id_sql
-from daybook.engine.measures import MeasureSum, column_in_source, live_rows_metric, sum_sql, wide_type_sql
+from daybook.engine.measures import MeasureSum, UnitColumns, column_in_source, live_rows_metric, sum_sql, wide_type_sql
 from daybook.engine.stages import AggregatePass
 from daybook.engine.working_dataset import AddedRows, WorkingDataset
 from daybook.expression import cast_sql, quote_identifier
@@ -49,15 +49,16 @@ class Summaries:
     steps: Sequence[AggregateStep | AppendStep]
     picked: str | None = None
     counts: Mapping[str, str] = field(default_factory=dict)
-    # Columns that the counts read, by name and SQL.
-    columns: Mapping[str, str] = field(default_factory=dict)
+    # Columns that the counts read.
+    columns: UnitColumns = field(default_factory=UnitColumns)
 
     def of(self, rows: "DataFrame") -> "DataFrame":
         """Columns for internal use: read them by `columns_of`, `metrics` and `is_new`."""
         from pyspark.sql import functions as F
 
-        if self.columns:
-            rows = rows.selectExpr("*", *aliased_sql(self.columns))
+        # One after the other, so that Spark computes each of them once.
+        for columns in (self.columns.doubles, self.columns.units):
+            rows = rows.selectExpr("*", *aliased_sql(columns)) if columns else rows
         if self._is_flagged:
             rows = rows.withColumn(_IS_PICKED, F.expr(f"COALESCE({self.picked}, FALSE)"))
             rows = rows.withColumns({name: F.expr(_value_if_picked(name)) for name in self._columns})

@@ -53,7 +53,8 @@ TOTALS_CODES: dict[str, Code] = code_family(
     Code(
         "TOTALS_012",
         "{control} is no control file: {reason}",
-        "A control file is CSV with the columns `rows` and `total_<column>`, and one row.",
+        "A control file is CSV with the columns `rows` and `total_<column>`, and one row. Its numbers have a point "
+        "before their decimals, and nothing between thousands.",
         hint="write for example the two lines `rows,total_amount` and `1203,10452.17`",
     ),
     Code(

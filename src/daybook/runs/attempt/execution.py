@@ -172,9 +172,10 @@ class Execution:
         sums = dict(counts.sums)
         for seq in staged.keys() & self._read_back():
             sums |= sums_written(self.prepared.plan, self.prepared.output(seq), staged[seq])
-        self.ledger.add(sums)
+        balanced = replace(counts, sums=sums)
+        self.ledger.add(balanced)
         self.ledger.verify()
-        return replace(counts, sums=sums)
+        return balanced
 
     def _stage(self, output: OutputFrame, pipeline: Pipeline, sources: Mapping[str, ReadSource]) -> StagedOutput:
         self.keeper.check()
