@@ -16,7 +16,9 @@ _WIDTH = 1100.0
 _MARGIN = 8.0
 _MOST_HEIGHT = 84.0
 _LEAST_HEIGHT = 2.0
-_SOURCE_WIDTH = 150.0
+# Of a stream in which amounts cancel out: it goes on.
+_NOTHING_HEIGHT = 1.0
+_SOURCE_WIDTH = 210.0
 _OUTPUT_WIDTH = 300.0
 _BEND = 26.0
 _DROP = 30.0
@@ -114,12 +116,17 @@ class _Drawing:
     def height(self) -> float:
         height = self.layout.height
         changes = [height(change.after) + height(change.amount) + _BELOW for change in self.stream.changes]
-        left_out = [height(one.live) + height(one.left_out) + _DROP / 2 for one in self.stream.outputs if one.left_out]
+        left_out = [self._left_out_edge(one) - self.top + _LINE + 4 for one in self.stream.outputs if one.left_out]
         slots = sum(map(self._slot, self.stream.outputs))
         return max(height(self.stream.largest), 2 * _LINE, slots, *changes, *left_out)
 
     def _slot(self, output: FlowOutput) -> float:
         return max(self.layout.height(output.written), 2 * _LINE) + (_LINE if output.left_out else 0) + 10
+
+    def _left_out_edge(self, output: FlowOutput) -> float:
+        """Where what an output leaves out ends below the stream."""
+        height = self.layout.height
+        return self.top + height(output.live) + _DROP / 2 + height(output.left_out)
 
     def parts(self) -> Iterator[str]:
         stream, layout = self.stream, self.layout
@@ -147,7 +154,7 @@ class _Drawing:
         yield label(format_number(self.stream.start), x - _BAR - 6, y + _LINE, class_="value end")
 
     def _band(self, start: float, end: float, amount: Number, kind: str) -> str:
-        height = self.layout.height(amount)
+        height = self.layout.height(amount) or _NOTHING_HEIGHT
         return element("rect", "", x=start, y=self.top, width=max(end - start, 0.0), height=height, class_=kind)
 
     def _change(self, x: float, change: FlowChange) -> Iterator[str]:
@@ -171,6 +178,8 @@ class _Drawing:
 
     def _outputs(self) -> Iterator[str]:
         y = self.top
+        # Outputs at one place leave one behind the other.
+        edges: dict[float, float] = {}
         for output in self.stream.outputs:
             x = self.layout.x(output.column) + self.layout.step / 2
             written = self.layout.height(output.written)
@@ -185,9 +194,12 @@ class _Drawing:
                 left = self.layout.height(output.left_out)
                 edge = self.top + self.layout.height(output.live)
                 yield _ribbon((x, edge - left), (x + _BEND, edge + _DROP / 2), left, "out")
+                edges[x] = max(edges.get(x, 0.0), self._left_out_edge(output))
                 out = f"{format_number(output.left_out)} left out"
                 yield label(out, text_x, y + 12 + 2 * _LINE, class_="value start out")
             y += self._slot(output)
+        for x, edge in edges.items():
+            yield label("left out", x + _BEND, edge + _LINE, class_="note")
 
 
 def _ribbon(start: tuple[float, float], end: tuple[float, float], size: float, kind: str) -> str:

@@ -57,3 +57,19 @@ def test_nothing_at_all_and_negative_amounts_can_be_drawn() -> None:
     for streams in ((), (empty,), (negative,)):
         text = draw_flow(streams, ["1 Add"], title="t")
         assert not re.search(r'(?:width|height)="-', text)
+
+
+def test_a_stream_in_which_amounts_cancel_out_goes_on() -> None:
+    """The lines of a journal add up to nothing, until some of them are deleted."""
+    balanced = Stream("lines, loaded", 0, Decimal(0), (FlowChange(1, Decimal(40), True, Decimal(-40)),), ())
+    before, after = heights(drawn(balanced))
+    assert 0 < before < after
+
+
+def test_what_outputs_leave_out_at_one_place_is_named_once_below_it() -> None:
+    outputs = tuple(FlowOutput(f"lake.{left}", 2, Decimal(60), Decimal(60 - left), Decimal(left)) for left in (15, 45))
+    root = drawn(Stream("lines, loaded", 0, Decimal(60), (), outputs))
+    (note,) = (text for text in root.iter(f"{SVG}text") if text.text == "left out")
+    ends = [float(path.attrib["d"].split("V")[1].split("C")[0]) for path in root.iter(f"{SVG}path")]
+    assert float(note.attrib["y"]) > max(ends)
+    assert float(note.attrib["y"]) < float(root.attrib["viewBox"].split()[3])
