@@ -30,7 +30,8 @@ def current_process() -> ProcessIdentity:
 def current_user() -> str:
     """The name of the user of this process; `unknown` where the system has none."""
     try:
-        return getpass.getuser()
+        # Variables of the environment may be no UTF-8.
+        return getpass.getuser().encode("utf-8", "replace").decode()
     except (KeyError, OSError):
         return "unknown"
 

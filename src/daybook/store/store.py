@@ -231,8 +231,11 @@ class MetadataStore:
         with write_transaction(self._engine, self.address) as connection:
             _refuse_other_schema(connection, self.address)
             transaction = Transaction(connection, session=self.session)
-            yield transaction
-            transaction.log.write(transaction.now)
+            try:
+                yield transaction
+                transaction.log.write(transaction.now)
+            except UnicodeEncodeError as failure:
+                raise DaybookError("STORE_048", text=ascii(failure.object)) from None
 
     @contextmanager
     def logged_refusal(self, act: ActName, subject: str, details: Mapping[str, Any] | None = None) -> Iterator[None]:

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from rfc8785 import CanonicalizationError
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
@@ -90,6 +91,45 @@ def _run_and_be_refused(store: MetadataStore, error: DaybookError) -> None:
         raise error
 
 
+@pytest.mark.parametrize("content", ["half of a \ud800 pair", "not UTF-8: \udcff"])
+def test_a_text_that_has_no_utf_8_is_refused_and_nothing_is_done(store: MetadataStore, content: str) -> None:
+    before = stored_lines(store)
+    for subject, details in ((content, {}), ("2026-01", {"reason": content}), ("2026-01", {content: "reason"})):
+        with pytest.raises(DaybookError) as caught, store.write() as transaction:
+            transaction.log.append("lock", subject, details)
+        assert caught.value.code == "STORE_048"
+    with pytest.raises(DaybookError) as caught, store.write() as transaction:
+        transaction._connection.execute(text("SELECT :content"), {"content": content})
+    assert caught.value.code == "STORE_048"
+    assert stored_lines(store) == before
+
+
+def test_numbers_beyond_those_of_json_never_reach_a_line(store: MetadataStore) -> None:
+    """RFC 8785 writes numbers as IEEE doubles: whole ones beyond 2**53, NaN and infinities have no text."""
+    before = stored_lines(store)
+    for number in (2**53, -(2**53), float("nan"), float("inf")):
+        with pytest.raises(CanonicalizationError), store.write() as transaction:
+            transaction.log.append("lock", "2026-01", {"number": number})
+    assert stored_lines(store) == before
+    with store.write() as transaction:
+        numbers = {
+            "a": 2**53 - 1,
+            "b": 1e21,
+            "c": 1e-7,
+            "d": -0.0,
+            "e": 333333333.33333329,
+            "\U0001f600": 1,
+            "\ufb33": 2,
+        }
+        transaction.log.append("lock", "2026-01", numbers)
+    # As the examples of the RFC have them; keys are sorted by UTF-16, where the emoji comes first.
+    assert (
+        '{"a":9007199254740991,"b":1e+21,"c":1e-7,"d":0,"e":333333333.3333333,"\U0001f600":1,"\ufb33":2}'
+        in (stored_lines(store)[-1][1])
+    )
+    assert problems(stored_lines(store), head_of(store)) == []
+
+
 def test_an_act_that_is_rolled_back_has_no_line(store: MetadataStore) -> None:
     with pytest.raises(RuntimeError):
         _lock_and_fail(store)
@@ -137,6 +177,30 @@ def test_a_line_that_is_no_line_is_found_and_the_others_are_checked(store: Metad
     lines, head = stored_lines(store), head_of(store)
     lines[2] = (3, text)
     assert problems(lines, head) == [3, 4]
+
+
+@pytest.mark.parametrize("value", ["x'ff00'", "CAST(x'fffe41' AS TEXT)", "17", "1.5"])
+def test_sqlite_holds_values_that_are_no_text(tmp_path: Path, value: str) -> None:
+    with open_store(f"sqlite:///{tmp_path}/store.db", root=tmp_path, migrate=True) as store:
+        log_acts(store, 4)
+        with store.write() as transaction:
+            transaction._connection.execute(text("DROP TRIGGER log_line_refuses_update"))
+            transaction._connection.execute(text(f"UPDATE log_line SET line = {value} WHERE number = 3"))
+        assert problems(stored_lines(store), head_of(store)) == [3, 4]
+        with pytest.raises(DaybookError) as caught, store.read() as transaction:
+            transaction.log.latest(10)
+    assert (caught.value.code, caught.value.parameters["number"]) == ("LOG_001", 3)
+
+
+def test_nothing_is_done_without_a_head_and_the_missing_head_is_found(store: MetadataStore) -> None:
+    log_acts(store, 2)
+    with store.write() as transaction:
+        transaction._connection.execute(text("DELETE FROM log_head"))
+    assert problems(stored_lines(store), head_of(store)) == [3]
+    with pytest.raises(DaybookError) as caught:
+        log_acts(store, 1)
+    assert caught.value.code == "LOG_003"
+    assert len(stored_lines(store)) == 3
 
 
 def test_the_same_content_in_another_spelling_is_a_change(store: MetadataStore) -> None:

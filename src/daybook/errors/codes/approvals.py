@@ -17,6 +17,13 @@ LOG_CODES: dict[str, Code] = code_family(
         "holds it.",
         hint="give the digest as `daybook log` shows it",
     ),
+    Code(
+        "LOG_003",
+        "The log cannot be continued: its head is gone or was changed",
+        "The head names the last line. Somebody changed it by writing into the database; what cannot be logged is not "
+        "done.",
+        hint="`daybook log --verify` shows what was changed; restore a backup of the store",
+    ),
 )
 
 APPROVAL_CODES: dict[str, Code] = code_family(

@@ -660,4 +660,11 @@ STORE_CODES: dict[str, Code] = code_family(
         "The store cannot grow. Nothing was changed; even reading an embedded store needs a little room beside it.",
         hint="free disk space: `daybook gc --dry-run` shows what Daybook itself no longer needs",
     ),
+    Code(
+        "STORE_048",
+        "A text cannot be stored, since it is not Unicode: {text}",
+        "A terminal with another encoding, or half of a surrogate pair in JSON, gives texts that have no UTF-8. "
+        "Nothing was done.",
+        hint="write it in UTF-8",
+    ),
 )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import rfc8785
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import BigInteger, Connection, LargeBinary, Row, Select, cast, func, insert, select, update
 
 from daybook.errors import DaybookError
 from daybook.store.database.tables import LOG_HEAD, LOG_LINE
@@ -34,7 +34,17 @@ class _Act:
 
 
 def line_digest(line: str) -> str:
-    return hashlib.sha256(line.encode()).hexdigest()
+    return hashlib.sha256(line.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _canonical(value: Mapping[str, Any]) -> str:
+    try:
+        return rfc8785.dumps(value).decode()
+    except rfc8785.CanonicalizationError as failure:
+        # A text that has no UTF-8 is a mistake of a user.
+        if isinstance(failure.__cause__, UnicodeEncodeError):
+            raise failure.__cause__ from None
+        raise
 
 
 def write_line(
@@ -47,7 +57,7 @@ def write_line(
     refused: str | None = None,
 ) -> tuple[str, LogHead]:
     """The line that continues a log, and the head that it makes."""
-    line = rfc8785.dumps(
+    line = _canonical(
         {
             "act": act,
             "at": at.astimezone(datetime.UTC).isoformat(timespec="milliseconds"),
@@ -59,7 +69,7 @@ def write_line(
             "refused": refused,
             "subject": subject,
         }
-    ).decode()
+    )
     return line, LogHead(head.number + 1, line_digest(line))
 
 
@@ -76,9 +86,8 @@ class Log:
         self._acts.append(_Act(act, subject, details or {}, refused))
 
     def head(self) -> LogHead:
-        """The last written line; the acts of this transaction are not written yet."""
-        row = self._connection.execute(select(LOG_HEAD)).one()
-        return LogHead(row.number, row.digest)
+        """The last written line, without the acts of this transaction; the beginning where the head is gone."""
+        return _to_head(self._connection.execute(select(LOG_HEAD)).first()) or LogHead(0, NO_LINE)
 
     def mark(self) -> int:
         """The position that `forget_since` returns to."""
@@ -92,8 +101,10 @@ class Log:
         """Write the acts of the transaction, at its end."""
         if not self._acts:
             return
-        row = self._connection.execute(select(LOG_HEAD).with_for_update()).one()
-        head, at, actor = LogHead(row.number, row.digest), now(), self._actor()
+        head = _to_head(self._connection.execute(select(LOG_HEAD).with_for_update()).first())
+        if head is None:
+            raise DaybookError("LOG_003")
+        at, actor = now(), self._actor()
         for act in self._acts:
             line, head = write_line(head, at, actor, act.name, act.subject, act.details, act.refused)
             self._connection.execute(insert(LOG_LINE).values(number=head.number, line=line))
@@ -102,19 +113,26 @@ class Log:
 
     def latest(self, limit: int, before: int | None = None) -> tuple[LogLine, ...]:
         """Newest first; `before` is the number of the line after the first one."""
-        query = select(LOG_LINE).order_by(LOG_LINE.c.number.desc()).limit(limit)
+        query = self._stored_lines().order_by(LOG_LINE.c.number.desc()).limit(limit)
         if before is not None:
             query = query.where(LOG_LINE.c.number < before)
-        return tuple(_to_line(row.number, row.line) for row in self._connection.execute(query))
+        return tuple(_to_line(row.number, _to_text(row.line)) for row in self._connection.execute(query))
 
     def count(self) -> int:
         return int(self._connection.execute(select(func.count()).select_from(LOG_LINE)).scalar_one())
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Every line with its number, as it is stored."""
-        query = select(LOG_LINE).order_by(LOG_LINE.c.number).execution_options(yield_per=_READ_LINES)
+        query = self._stored_lines().order_by(LOG_LINE.c.number).execution_options(yield_per=_READ_LINES)
         for row in self._connection.execute(query):
-            yield row.number, row.line
+            yield row.number, _to_text(row.line)
+
+    def _stored_lines(self) -> Select[int, Any]:
+        """SQLite stores values of any type in any column, and gives text that is not UTF-8 to nobody but as bytes."""
+        if self._connection.dialect.name != "sqlite":
+            return select(LOG_LINE)
+        number, line = cast(LOG_LINE.c.number, BigInteger), cast(LOG_LINE.c.line, LargeBinary)
+        return select(number.label("number"), line.label("line"))
 
 
 def find_log_problems(lines: Iterable[tuple[int, str]], head: LogHead, known_head: str | None) -> Iterator[LogProblem]:
@@ -157,6 +175,17 @@ def _line_problem(number: int, line: str) -> tuple[str | None, str | None]:
     if content["number"] != number:
         return f"it was written as line {content['number']}: lines were moved, inserted or removed", content["previous"]
     return None, content["previous"]
+
+
+def _to_text(stored: str | bytes) -> str:
+    """A line; what is not UTF-8 in it becomes something that no line has."""
+    return stored.decode("utf-8", "surrogateescape") if isinstance(stored, bytes) else stored
+
+
+def _to_head(row: Row[Any] | None) -> LogHead | None:
+    if row is None or not isinstance(row.number, int) or not isinstance(row.digest, str):
+        return None
+    return LogHead(row.number, row.digest)
 
 
 def _to_line(number: int, line: str) -> LogLine:
