@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 from daybook.store.database import people
 from daybook.workspace.approvals import remove_person, show_request
 from daybook.workspace.lifecycle import apply_changes
-from daybook.workspace.periods import show_period
+from daybook.workspace.periods import lock_period, show_period
 from tests.office_of_four_eyes import Office
 from tests.page import TOKEN, client, log_in
 from tests.workspaces import COLUMNS
@@ -92,6 +92,21 @@ def test_the_requester_sees_a_button_to_withdraw_and_none_to_approve(office: Off
     assert opened.post(f"/requests/{number}/approve", data={"csrf": csrf(page)}, headers=HERE).status_code == 403
     assert opened.post(f"/requests/{number}/withdraw", data={"csrf": csrf(page)}, headers=HERE).status_code == 303
     assert show_request(office.nobody(), number).status == "withdrawn"
+
+
+def test_who_has_no_such_role_or_has_decided_sees_no_buttons(office: Office) -> None:
+    number = held_change(office)
+    carl = browser(office, office.tokens["carl"]).get("/requests").text
+    assert "Approve</button>" not in carl
+    assert "none of the roles" in carl
+    lock = office.request(lambda: lock_period(office.by("anna"), "2026-01"))
+    opened = browser(office, office.tokens["bert"])
+    form = {"csrf": csrf(opened.get("/requests").text)}
+    assert opened.post(f"/requests/{lock}/approve", data=form, headers=HERE).status_code == 303
+    page = opened.get("/requests").text
+    assert page.count("Approve</button>") == 1
+    assert "You have decided about it." in page
+    assert show_request(office.nobody(), number).status == "open"
 
 
 def test_a_rejection_needs_a_reason(office: Office) -> None:

@@ -95,9 +95,9 @@ def _require_another(request: Request, person: Person) -> None:
 
 
 def _require_role(transaction: Transaction, request: Request, person: Person) -> None:
-    needs = describe_request(transaction, request).needs
-    if not any(set(need.by) & set(person.roles) for need in needs) and needs:
-        roles = ", ".join(sorted({role for need in needs for role in need.by}))
+    described = describe_request(transaction, request)
+    if not described.may_be_decided_with(person.roles):
+        roles = ", ".join(sorted({role for need in described.needs for role in need.by}))
         raise DaybookError("APPROVAL_005", number=request.number, name=person.name, roles=roles)
 
 

@@ -1,7 +1,7 @@
 """Requests for acts that need approval: which approvals are needed, and making a request in place of the act."""
 
 import datetime
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -65,6 +65,13 @@ class ApprovalRequest:
     ended_at: datetime.datetime | None
     ended_by: str | None
     ended_reason: str | None
+
+    def is_decided_by(self, name: str | None) -> bool:
+        return any(decision.person == name for decision in self.decisions)
+
+    def may_be_decided_with(self, roles: Collection[str]) -> bool:
+        """Whether a person with these roles may approve or reject; a request of no rule is decided by anybody."""
+        return not self.needs or any(set(need.by) & set(roles) for need in self.needs)
 
     @property
     def missing(self) -> str:

@@ -7,21 +7,26 @@ from starlette.responses import RedirectResponse, Response
 
 from daybook.web.access import check_csrf
 from daybook.web.pages.form_fields import FormText
-from daybook.web.served import ActedBy, ServedHere
+from daybook.web.served import ActedBy, AskedBy, ServedHere
 
 router = APIRouter()
 
 
 @router.get("/requests")
-def requests(request: Request, served: ServedHere, is_all: Annotated[bool, Query(alias="all")] = False) -> Response:
-    from daybook.workspace.approvals import list_requests, show_policy
+def requests(
+    request: Request, served: ServedHere, visitor: AskedBy, is_all: Annotated[bool, Query(alias="all")] = False
+) -> Response:
+    from daybook.workspace.approvals import list_people, list_requests, show_policy
 
+    roles = {person.name: set(person.roles) for person in list_people(served.workspace)}
     return served.templates.page(
         request,
         "requests.html",
         title="Requests",
         requests=list_requests(served.workspace, all_requests=is_all),
         is_all=is_all,
+        # Which buttons are shown; a decision itself checks the roles again.
+        roles=roles.get(visitor.name or "", set()),
         has_policy=show_policy(served.workspace).in_force is not None,
     )
 
