@@ -29,6 +29,7 @@ test: test-programs test-quick test-java ## run the tests; faults and races boun
 test-programs: ## install the programs and Java libraries that tests drive, as far as they can be had here
 	@mkdir -p build && : >build/skipped-tests
 	@tools/programs chromium soffice
+	@tools/azurite
 	@tools/jars postgresql hadoop-aws
 
 test-quick: ## run the tests that need no Java virtual machine

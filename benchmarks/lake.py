@@ -6,9 +6,9 @@ python -m benchmarks.lake [--lines 5] [--rounds 5]
 """
 
 import argparse
+import itertools
 import json
 import os
-import re
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
@@ -103,6 +103,7 @@ def main(arguments: list[str]) -> int:
         ledger = folder / "ledger"
         make_ledger(ledger, round(options.lines * 1_000_000))
         upload(ledger, bucket)
+        numbers = itertools.count(1)
         spark = start_session(settings_of(bucket, options.memory), app_name="lake", workload="long")
 
         def in_delta(name: str, reached: Bucket = bucket) -> Callable[[], None]:
@@ -112,8 +113,7 @@ def main(arguments: list[str]) -> int:
             return lambda: close(spark, root)
 
         def in_iceberg(name: str, reached: Bucket = bucket) -> Callable[[], None]:
-            namespace = re.sub(r"[^a-z0-9]+", "_", name.lower())
-            lake = store.iceberg_source(tables, f"{bucket.uri}/{name}", namespace)
+            lake = store.iceberg_source(tables, f"{bucket.uri}/{name}", f"close_{next(numbers)}")
             root = workspace_on(reached, folder / name, ledger, name, lake, tables.through(reached.endpoint))
             apply_changes(open_workspace(root))
             return lambda: close(spark, root)
