@@ -60,7 +60,7 @@ def requests(
 def approve(
     context: typer.Context, number: NumberArgument, reason: ReasonOption = None, as_json: AsJson = False
 ) -> None:
-    """Approve what somebody else requested.
+    """Approve the request of another person.
 
     It needs proof of who you are: DAYBOOK_TOKEN, a prompt, or an account that is bound to you. The last approval does
     what was asked for; a drop or a seal is released by it, and done by its requester.
@@ -73,7 +73,7 @@ def approve(
 def reject(
     context: typer.Context, number: NumberArgument, reason: ReasonOption = None, as_json: AsJson = False
 ) -> None:
-    """Refuse what somebody else requested, with a reason."""
+    """Reject the request of another person, with a reason."""
     from daybook.workspace.approvals import reject_request
 
     decided = proven(context, lambda workspace: reject_request(workspace, number, reason=reason or ""))
@@ -83,7 +83,7 @@ def reject(
 def withdraw(
     context: typer.Context, number: NumberArgument, reason: ReasonOption = None, as_json: AsJson = False
 ) -> None:
-    """Take an own request back."""
+    """Take back one's own request."""
     from daybook.workspace.approvals import withdraw_request
 
     decided = proven(context, lambda workspace: withdraw_request(workspace, number, reason=reason))

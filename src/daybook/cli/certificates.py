@@ -43,7 +43,7 @@ def new_key(
     """Make an Ed25519 key: NAME.key, which signs, and NAME.pub, which verifies.
 
     NAME.key is readable by its owner only; keep it where only the people who seal can read it. NAME.pub is for
-    everybody; auditors should get it on another way than the certificates.
+    everybody; auditors should get it by another channel than the certificates.
     """
     from daybook.workspace.certificates import make_key
 
@@ -82,10 +82,10 @@ def seal(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Sign what the numbers of a locked period are, and what they are made of.
+    """Sign the outputs of a locked period, and what they were computed from.
 
     Every active project has to be fresh for its periods inside of PERIOD. The certificate follows that of the period
-    before; `daybook verify` verifies it anywhere. Where the policy wants approval, the first call makes a request, and
+    before; `daybook verify` verifies it anywhere. Where the policy needs approval, the first call makes a request, and
     the same call seals once it is released.
     """
     from daybook.workspace.certificates import seal_period
@@ -155,8 +155,8 @@ def verify(
 ) -> None:
     """Verify certificates and proofs: signature, content and chain; needs no store and no Spark.
 
-    Trusted is --key, else the `signers` of the workspace that --workspace names; keys inside of a file never are. Ends
-    with 0 if all that was asked for holds, 1 if not, and 2 for a file that is no certificate.
+    The trusted keys are --key, else the `signers` of the workspace that --workspace names, never keys inside of a file.
+    Ends with 0 if every check holds, 1 if not, and 2 for a file that is no certificate.
     """
     from daybook.workspace.certificates import VerifyRequest, verify_certificates
 
@@ -178,7 +178,7 @@ def verify(
 
 
 def show_verification(verification: "Verification", *, is_quiet: bool) -> None:
-    """What was found out about a file, problems first."""
+    """Show the result for a file, problems first."""
     close = verification.certificate.close
     mark, color = ("valid", typer.colors.GREEN) if verification.is_valid else ("NOT VALID", typer.colors.RED)
     what = f"{verification.period} of {close.workspace.name}"

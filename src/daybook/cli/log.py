@@ -1,4 +1,4 @@
-"""`daybook log`: who did what and when, and whether somebody changed what was written."""
+"""`daybook log`: who did what and when, and whether lines of the log were changed."""
 
 from typing import TYPE_CHECKING, Annotated
 

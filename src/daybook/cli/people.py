@@ -1,4 +1,4 @@
-"""`daybook people` and `daybook policy`: who can prove who he is, and which acts need approval."""
+"""`daybook people` and `daybook policy`: people with proven identity, and which acts need approval."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -91,14 +91,14 @@ def add(
 
 
 def remove(context: typer.Context, name: NameArgument, as_json: AsJson = False) -> None:
-    """Remove a person: token, account and roles end; what was decided stays."""
+    """Remove a person with token, account and roles; past decisions stay."""
     from daybook.workspace.approvals import remove_person
 
     _show_change(context, proven(context, lambda opened: remove_person(opened, name)), as_json)
 
 
 def renew(context: typer.Context, name: NameArgument, as_json: AsJson = False) -> None:
-    """Print a new personal token; the one before is void.
+    """Print a new personal token, which makes the old one invalid.
 
     Everybody renews his own token without approval, with DAYBOOK_TOKEN set to the one before.
     """
@@ -108,7 +108,7 @@ def renew(context: typer.Context, name: NameArgument, as_json: AsJson = False) -
 
 
 def roles(context: typer.Context, name: NameArgument, role: RolesOption = None, as_json: AsJson = False) -> None:
-    """Give a person these roles instead of those before."""
+    """Replace the roles of a person."""
     from daybook.workspace.approvals import set_roles
 
     _show_change(context, proven(context, lambda opened: set_roles(opened, name, roles=role or ())), as_json)

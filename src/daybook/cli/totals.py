@@ -92,7 +92,7 @@ def _show_measure(measure: "MeasureTotals", *, is_whole: bool) -> None:
 
 
 def _operation_rows(operation: "OperationTotals", *, is_whole: bool) -> Iterator[tuple[str, ...]]:
-    """A line for each maker of the rows that the operation touched; operations without an effect only if all are."""
+    """A line for each operation whose rows were touched; operations without an effect only with `--verbose`."""
     touched = {one.made_by for one in (*operation.added, *operation.changed, *operation.deleted)}
     makers = {one.made_by for one in operation.after} if is_whole else touched
     for maker in sorted(makers):

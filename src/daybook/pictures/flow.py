@@ -1,6 +1,6 @@
-"""Draws the way of an amount: from its source, through operations, to outputs; the wider a stream, the larger it is.
+"""Draws the flow of an amount from its source through operations to outputs, with widths by size.
 
-Rows that different operations made are streams of their own. What is deleted or left out leaves downwards and is red.
+Rows made by different operations are separate streams. Deleted and left out amounts branch off downwards in red.
 """
 
 from collections.abc import Iterator, Sequence

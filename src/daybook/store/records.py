@@ -238,13 +238,13 @@ ActName = Literal[
     "withdraw",
     "seal",
 ]
-# How a person has proven who he is: by his personal token, or by the account of the operating system.
+# The proof of identity of a person: a personal token, or an account of the operating system.
 Proof = Literal["token", "account"]
 
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """By what the user of a store can prove who he is.
+    """What the user of a store can prove their identity with.
 
     `login` is the id of a token that was checked when the user logged in on the page, `account` that of this process.
     """
@@ -265,7 +265,7 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody who can prove who he is, by a personal token or by an account; `removed_at` ends both."""
+    """A person who proves their identity by a personal token or an account, until `removed_at`."""
 
     name: str
     roles: tuple[str, ...]

@@ -84,7 +84,7 @@ class Visitor:
 
     name: str | None
     csrf: str | None = None
-    # The id of the personal token by which the visitor proved who he is; tokens of groups prove nobody.
+    # The id of the personal token of the visitor; tokens of groups prove no identity.
     login: str | None = None
 
 

@@ -45,7 +45,7 @@ class OpenedWorkspace(WorkspaceLocation):
     session: "SessionProvider" = _refuse_session
     clock: Callable[[], datetime.datetime] = _utc_now
     user: str = field(default_factory=current_user)
-    # By what the user can prove who he is; see `Credential`.
+    # What the user can prove their identity with; see `Credential`.
     token: str | None = field(default=None, repr=False)
     login: str | None = None
     account: int | None = None

@@ -16,7 +16,7 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 
 def render_totals(totals: TotalsOfRun, in_workspace: Callable[[str], str]) -> Markup:
-    """Every measure as a picture and as tables, and what an auditor asks of the figures."""
+    """The HTML of the totals of a run: each measure as a picture and as tables, and the facts for auditors."""
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,

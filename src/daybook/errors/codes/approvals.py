@@ -45,7 +45,7 @@ APPROVAL_CODES: dict[str, Code] = code_family(
     Code(
         "APPROVAL_003",
         "Request {number} is {name}'s own: somebody else must decide about it",
-        "Four eyes means that nobody approves or rejects what he requested himself.",
+        "A request must be approved or rejected by another person than its requester.",
         hint="`daybook withdraw {number}` takes the request back",
     ),
     Code(
@@ -133,8 +133,8 @@ APPROVAL_CODES: dict[str, Code] = code_family(
     Code(
         "APPROVAL_017",
         "An account cannot prove who {name} is on a shared store",
-        "Whoever administers his own machine chooses the number of his account there. On PostgreSQL a person is known "
-        "by a personal token.",
+        "The administrator of a machine can choose the numbers of its accounts. On PostgreSQL a person is "
+        "identified by a personal token.",
         hint="leave out --account: a token is printed instead",
     ),
     Code(

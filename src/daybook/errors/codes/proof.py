@@ -7,8 +7,8 @@ PROOF_CODES: dict[str, Code] = code_family(
         "PROOF_001",
         "{file} is no certificate and no proof: {reason}",
         "`daybook verify` reads the files that `daybook seal` and `daybook prove` write. A file that is cut off, too "
-        "large or of another kind is refused before anything in it counts.",
-        hint="get the file again from whoever sealed the period",
+        "large or of another kind is refused before its content is used.",
+        hint="get the file again from the person who sealed the period",
     ),
     Code(
         "PROOF_002",
@@ -19,13 +19,13 @@ PROOF_CODES: dict[str, Code] = code_family(
     Code(
         "PROOF_003",
         "{file} exists already",
-        "Keys and certificates are never overwritten: what was signed or handed out could not be verified any more.",
+        "Keys and certificates are never overwritten: a certificate that was handed out could no longer be verified.",
         hint="use another name or another folder",
     ),
     Code(
         "PROOF_004",
         "{period} cannot be sealed: {nodes} {verb} not locked",
-        "A certificate is about numbers that do not change any more.",
+        "Only a locked period can be sealed, so that its numbers cannot change afterwards.",
         hint="`daybook periods lock {period}`",
     ),
     Code(
@@ -50,13 +50,13 @@ PROOF_CODES: dict[str, Code] = code_family(
     Code(
         "PROOF_008",
         "{output} has {found:,} rows, and its run wrote {written:,}",
-        "Something else has changed the table since. A certificate would say what no run computed.",
+        "Another program has changed the table since. Sealing it would certify rows that no run computed.",
         hint="`daybook build` computes the output again, once the period is open",
     ),
     Code(
         "PROOF_009",
         "No time stamp from {url}: {reason}",
-        "A time stamp of RFC 3161 confirms when the signature was there. Without an answer nothing is sealed.",
+        "A time stamp of RFC 3161 confirms that the signature existed at a time. Without it the period is not sealed.",
         hint="try again, use another authority, or seal without `--timestamp`",
     ),
     Code(
@@ -78,7 +78,7 @@ PROOF_CODES: dict[str, Code] = code_family(
     Code(
         "PROOF_013",
         "The rows of {output} are not those that were sealed",
-        "A proof leads from a row to the digest in the certificate. From other rows there is no way to it.",
+        "A proof leads from a row to the digest in the certificate. Other rows do not lead to that digest.",
         hint="`daybook verify --data` shows which outputs differ",
     ),
     Code(
@@ -90,8 +90,7 @@ PROOF_CODES: dict[str, Code] = code_family(
     Code(
         "PROOF_015",
         "{period} changed while it was sealed: {reason}",
-        "The numbers are read before they are signed. Somebody has run a project, reopened the period or sealed it "
-        "meanwhile.",
+        "A project was run, or the period was reopened or sealed, between reading the outputs and signing them.",
         hint="seal it again",
     ),
     Code(

@@ -66,7 +66,7 @@ def approve(
     number: _Number,
     asked: Annotated[DecisionAsked | None, Body()] = None,
 ) -> Response:
-    """Approve what somebody else requested; the last approval does it, or releases it to its requester."""
+    """Approve the request of another person; the last approval performs the act, or releases it to its requester."""
     workspace = _workspace_of(request, served, visitor)
     return _decided(served, approve_request(workspace, number, reason=asked.reason if asked else None))
 
@@ -76,7 +76,7 @@ def approve(
 def reject(
     request: Request, served: ServedHere, visitor: ActedBy, number: _Number, asked: Annotated[RejectionAsked, Body()]
 ) -> Response:
-    """Refuse what somebody else requested."""
+    """Reject the request of another person."""
     return _decided(served, reject_request(_workspace_of(request, served, visitor), number, reason=asked.reason))
 
 
@@ -89,7 +89,7 @@ def withdraw(
     number: _Number,
     asked: Annotated[DecisionAsked | None, Body()] = None,
 ) -> Response:
-    """Take an own request back."""
+    """Take back one's own request."""
     workspace = _workspace_of(request, served, visitor)
     return _decided(served, withdraw_request(workspace, number, reason=asked.reason if asked else None))
 
@@ -97,14 +97,14 @@ def withdraw(
 @router.get("/people", tags=["approvals"])
 @answers(list[Person])
 def people(served: ServedHere) -> Response:
-    """Who can prove who he is, with roles."""
+    """The people who can prove their identity, with their roles."""
     return answered(list_people(served.workspace))
 
 
 @router.get("/policy", tags=["approvals"])
 @answers(PolicyState)
 def policy(served: ServedHere) -> Response:
-    """What `approvals:` in daybook.yaml proposes, and what is in force."""
+    """The policy that daybook.yaml proposes, and the one in force."""
     return answered(show_policy(served.workspace))
 
 
