@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any, Literal, TypeAlias, get_args
 
 from daybook.expression import cast_sql, quote_identifier, spark_type
-from daybook.model.measures import EXACT, Amount, is_numeric
+from daybook.model.measures import EXACT, Amount, is_numeric, zero_of
 from daybook.model.types import INTEGER, ColumnType, DecimalType, FloatType
 from daybook.plan.conditions import excludes, picks_all
 from daybook.plan.steps import AppendStep, DeleteStep, LoadStep, OutputStep, Plan, RowStep, Schema, UpdateStep
@@ -192,13 +192,6 @@ class Measures:
 
     def is_float(self, column: str) -> bool:
         return isinstance(self.types[column], FloatType)
-
-
-def zero_of(column_type: ColumnType) -> Amount:
-    """Zero, with the scale of the other totals."""
-    if isinstance(column_type, FloatType):
-        return 0.0
-    return Decimal(0).scaleb(-column_type.scale) if isinstance(column_type, DecimalType) else Decimal(0)
 
 
 def _amount(value: Any, column_type: ColumnType) -> Amount:

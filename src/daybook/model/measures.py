@@ -28,6 +28,13 @@ EXACT = Context(prec=100)
 _NUMBER = re.compile(r"[+-]?([0-9]{1,60}(\.[0-9]{0,38})?|\.[0-9]{1,38})([eE][+-]?[0-9]{1,2})?")
 
 
+def zero_of(column_type: ColumnType) -> Amount:
+    """Zero, with the scale of the other totals."""
+    if isinstance(column_type, FloatType):
+        return 0.0
+    return Decimal(0).scaleb(-column_type.scale) if isinstance(column_type, DecimalType) else Decimal(0)
+
+
 def plus(one: Amount, other: Amount) -> Amount:
     """The sum: exact, but where one of them is a float."""
     if isinstance(one, Decimal) and isinstance(other, Decimal):

@@ -8,8 +8,8 @@ from decimal import Decimal
 from typing import Annotated, Any
 
 from daybook.model.json_fields import Hidden, UnlessEmpty, named
-from daybook.model.measures import Amount
-from daybook.model.types import FloatType, parse_type
+from daybook.model.measures import Amount, zero_of
+from daybook.model.types import ColumnType, FloatType, parse_type
 from daybook.store.records import OperationResult
 from daybook.store.store import Transaction
 
@@ -131,10 +131,7 @@ def read_totals(
     return RunTotals(
         run_id,
         sources,
-        tuple(
-            _MeasureReader(column, isinstance(type_, FloatType), recorded, names, labels).totals()
-            for column, type_ in types.items()
-        ),
+        tuple(_MeasureReader(column, type_, recorded, names, labels).totals() for column, type_ in types.items()),
     )
 
 
@@ -163,7 +160,7 @@ class _MeasureReader:
     """Follows a measure through the operations of a run; `live` are the totals of live rows, by their operation."""
 
     column: str
-    is_float: bool
+    type: ColumnType
     operations: Iterable[OperationResult]
     names: Mapping[int, str]
     labels: Mapping[int, str]
@@ -183,11 +180,17 @@ class _MeasureReader:
                     operations.append(self._operation(operation, sums))
         return MeasureTotals(self.column, tuple(operations), tuple(outputs), self.is_float)
 
+    @property
+    def is_float(self) -> bool:
+        return isinstance(self.type, FloatType)
+
     def _operation(self, operation: OperationResult, sums: Mapping[str, Mapping[int, Amount]]) -> OperationTotals:
         # Rows that got the measure later have no total before.
         before = {**self.live, **sums.get("before", {})}
-        self.live = {**before, **sums.get("added", {}), **sums.get("after", {})}
         is_adding = operation.type in ("aggregate", "append")
+        # Rows that are added without the measure have nothing of it.
+        without = {operation.seq: zero_of(self.type)} if is_adding else {}
+        self.live = {**before, **without, **sums.get("added", {}), **sums.get("after", {})}
         return OperationTotals(
             operation.seq,
             self.names.get(operation.seq, operation.type),

@@ -11,14 +11,14 @@ from decimal import Decimal
 from typing import Any
 
 from daybook.engine.counters import GroupCounts
-from daybook.engine.measures import MeasureSum, SumKind, column_in_source, zero_of
+from daybook.engine.measures import MeasureSum, SumKind, column_in_source
 from daybook.errors import DaybookError
 from daybook.io.control_totals import ControlledSource
 from daybook.io.pins import FilesPin, LandedPin
 from daybook.io.read_source import ReadSource
 from daybook.io.staged_sums import StagedRows, sums_of_staged
 from daybook.io.writer import StagedOutput
-from daybook.model.measures import Amount, minus, plus
+from daybook.model.measures import Amount, minus, plus, zero_of
 from daybook.model.types import FloatType
 from daybook.plan.conditions import excludes
 from daybook.plan.steps import AggregateStep, AppendStep, DeleteStep, LoadStep, OutputStep, Plan, UpdateStep

@@ -140,6 +140,17 @@ def test_recorded_totals_are_read_as_a_flow() -> None:
     assert written.left_out == (MadeBy(0, "2.00"),)
 
 
+def test_rows_that_are_added_without_the_measure_have_nothing_of_it() -> None:
+    """So what an output wrote and left out of them adds up to something that is listed."""
+    without = {key: text for key, text in SOUND.items() if key[0] != 3} | {(4, "written", 3): "0.00"}
+    totals = read_totals("r", recorded(without), {}, {})
+    assert totals is not None
+    (measure,) = totals.measures
+    assert measure.operations[-1].added == ()
+    assert measure.operations[-1].after == (MadeBy(0, "62.00"), MadeBy(3, "0.00"))
+    assert measure.outputs[0].written == (MadeBy(0, "60.00"), MadeBy(3, "0.00"))
+
+
 def test_rows_that_an_output_never_selects_are_left_out() -> None:
     without = {key: text for key, text in SOUND.items() if key[0] != 4 or key[2] == 3}
     totals = read_totals("r", recorded(without), {}, {})
