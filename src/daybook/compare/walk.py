@@ -53,6 +53,14 @@ class BridgeStep:
     def swapped_after(self) -> Swapped:
         return self.swapped_before | frozenset(self.causes)
 
+    def reads_alike_but_for(self, dataset_id: str) -> bool:
+        """Whether no other data differs: what the cause changed in projects before would count as an effect of rows."""
+        before, after = (
+            {key: read for key, read in state.reads.items() if read.dataset_id != dataset_id}
+            for state in (self.before, self.after)
+        )
+        return before == after
+
     @property
     def changes_nothing(self) -> bool:
         return self.total_before.is_same(self.total_after)
@@ -177,7 +185,7 @@ class BridgeWalk:
             return cause
         self._listener.stage(f"rows of {cause.label}")
         contributions: tuple[StagedContributions | None, StagedContributions | None] = (None, None)
-        if self._is_read_data(step.causes):
+        if self._is_read_data(step.causes) and step.reads_alike_but_for(name.name):
             contributions = self._contributions(step.before), self._contributions(step.after)
         loaded = self._hybrids.sides_of(name, step.swapped_before, step.swapped_after)
         cause = with_row_effects(cause, self._engine.sources, loaded, contributions)
