@@ -36,6 +36,7 @@ BENCHMARKS: tuple[tuple[str, Words, Words, Words], ...] = (
     ("engine_growth", ("chain", "aggregates", "outputs", "--rows", "50000"), (), ("outputs", "--rows", "1000")),
     ("engine_pipeline", ("--rows", "1000000"), (), ("--rows", "10000", "--rounds", "1")),
     ("expression", (), (), ()),
+    ("impact", ("--rounds", "3"), (), ("--journals", "100", "--rounds", "1")),
     ("landing_through_session", None, (), None),
     ("lake", ("--lines", "1", "--rounds", "3"), (), ("--lines", "0.05", "--rounds", "1")),
     ("load_workspace", (), (), ("50",)),
