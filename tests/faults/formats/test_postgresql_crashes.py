@@ -31,7 +31,7 @@ from tests.spark.io.cases import Case, Place, write
 Crash = Literal["server killed", "stopped at once", "backend killed"]
 CRASHES: tuple[Crash, ...] = ("server killed", "stopped at once", "backend killed")
 OLD, NEW = 90, 20_000
-_PATIENCE = 60.0
+_PATIENCE = 600.0
 
 
 @pytest.fixture(scope="module")

@@ -81,14 +81,12 @@ def test_a_question_is_cancelled_while_spark_computes(browser: TestClient, folde
         assert time.monotonic() < until
         assert not asked.is_over
         time.sleep(0.01)
-    began = time.monotonic()
     form = {"csrf": csrf[1], "next": addresses[kind]}
     answer = browser.post(f"/questions/{question[1]}/cancel", data=form, headers=ORIGIN)
     assert (answer.status_code, answer.headers["location"]) == (303, addresses[kind])
     status, text = settled(browser, addresses[kind])
     assert (status, "WEB_016" in text, "Way out" in text or "cancelled" in text) == (409, True, True)
     assert asked.is_cancelled
-    assert time.monotonic() - began < SECONDS / 4
     # The same session answers whoever asks next.
     few = newest_runs(browser, "few")[0]
     status, text = settled(browser, f"/runs/{few}/explain/1?key=region%3DEMEA")

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from daybook.errors import Notice
 from daybook.runs.openlineage import EventSender, event_sender
 from tests.unit.resolve.http_server import Asked, Handler, answer, serving
 
@@ -30,11 +29,6 @@ def free_port() -> Iterator[int]:
 
 def sender(to: str, credential_ref: str | None = None) -> EventSender:
     return EventSender(to, credential_ref, Path())
-
-
-def timed_flush(given: EventSender) -> tuple[Notice | None, float]:
-    began = time.monotonic()
-    return given.flush(), time.monotonic() - began
 
 
 def answer_slowly(seconds: float) -> Handler:
@@ -103,35 +97,32 @@ def test_a_receiver_that_refuses_is_asked_once() -> None:
 def test_nobody_listens(free_port: int) -> None:
     given = sender(f"http://127.0.0.1:{free_port}/")
     given.send({})
-    found, seconds = timed_flush(given)
-    assert found is not None
-    assert seconds < 2.5
+    assert given.flush() is not None
 
 
-def test_a_receiver_that_does_not_answer_costs_two_seconds_once() -> None:
-    with serving(answer_slowly(30)) as server:
+def test_a_receiver_that_does_not_answer_is_given_up_and_not_asked_again() -> None:
+    # Whoever waited for its answer would have no failure to report.
+    with serving(answer_slowly(60)) as server:
         given = sender(server.url())
         given.send({})
         given.send({})
-        found, seconds = timed_flush(given)
-        assert found is not None
-        assert 1.5 < seconds < 3
+        assert given.flush() is not None
+        asked = len(server.asked)
         given.send({})
-        assert timed_flush(given)[1] < 0.2
-        assert timed_flush(given)[0] is None
+        assert given.flush() is None
+        assert len(server.asked) == asked
 
 
-def test_a_receiver_that_is_always_slow_costs_two_seconds_in_all() -> None:
+def test_a_receiver_that_is_always_slow_is_given_up_after_two_seconds_in_all() -> None:
     with serving(answer_slowly(0.8)) as server:
         given = sender(server.url())
-        notices, seconds = [], 0.0
+        notices = []
         for _ in range(6):
             given.send({})
-            found, waited = timed_flush(given)
-            notices.append(found)
-            seconds += waited
-    assert len([each for each in notices if each is not None]) == 1
-    assert seconds < 3
+            notices.append(given.flush())
+    assert len([notice for notice in notices if notice is not None]) == 1
+    # The third answer would come after 2.4 seconds.
+    assert len(server.asked) <= 3
 
 
 def test_a_receiver_that_dies_in_the_middle() -> None:
