@@ -187,6 +187,15 @@ def require_approved(transaction: Transaction, project_id: str, *, is_draft: boo
         raise DaybookError("APPROVAL_009", project=project_id)
 
 
+def require_still_active(transaction: Transaction, run_id: str, project_id: str, version: int) -> None:
+    """APPROVAL_022 where activating needs approval and a run used what is not active any more."""
+    if transaction.policies.in_force().activate is None:
+        return
+    state = transaction.projects.get(project_id)
+    if state.status == "inactive" or state.active_version != version:
+        raise DaybookError("APPROVAL_022", run_id=run_id, project=project_id, version=version)
+
+
 def check_period(transaction: Transaction, period: Period, *, is_sandboxed: bool) -> Iterator[Notice]:
     """A locked period refuses runs, a closed one warns; what goes to the sandbox changes neither."""
     if is_sandboxed:

@@ -15,6 +15,7 @@ from pathlib import Path
 from sqlite3 import OperationalError as SqliteOperationalError
 from typing import Any
 
+import rfc8785
 from sqlalchemy import Connection, Engine, func, insert, inspect, select, text, update
 
 from daybook.definitions.value import Definitions
@@ -96,7 +97,7 @@ REFUSALS = frozenset(
     (
         *("RUN_002", "STORE_016", "STORE_017", "STORE_018", "STORE_019", "STORE_020", "STORE_021", "STORE_031"),
         *("PROOF_004", "PROOF_005"),
-        *(f"APPROVAL_{number:03}" for number in (2, 3, 4, 5, 6, 9, 11, 18, 19, 20, 21)),
+        *(f"APPROVAL_{number:03}" for number in (2, 3, 4, 5, 6, 9, 11, 18, 19, 20, 21, 22)),
     )
 )
 
@@ -234,8 +235,11 @@ class MetadataStore:
             try:
                 yield transaction
                 transaction.log.write(transaction.now)
-            except UnicodeEncodeError as failure:
-                raise DaybookError("STORE_048", text=ascii(failure.object)) from None
+            except (UnicodeEncodeError, rfc8785.CanonicalizationError) as failure:
+                reason = failure if isinstance(failure, UnicodeEncodeError) else failure.__cause__
+                if not isinstance(reason, UnicodeEncodeError):
+                    raise
+                raise DaybookError("STORE_048", text=ascii(reason.object)) from None
 
     @contextmanager
     def logged_refusal(self, act: ActName, subject: str, details: Mapping[str, Any] | None = None) -> Iterator[None]:

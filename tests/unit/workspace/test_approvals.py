@@ -195,6 +195,44 @@ def test_a_draft_that_failed_before_the_policy_is_not_retried_outside_a_sandbox(
         refused("APPROVAL_009", lambda: retry(environment, lease.run_id))
 
 
+def fail_run(office: Office) -> str:
+    """A run that began and failed, so that it may be retried at any time."""
+    from daybook.runs.attempt.start import start_run
+
+    with office.nobody().open_run_environment() as environment:
+        lease = start_run(environment.store, office.prepare())
+        with environment.store.write() as transaction:
+            transaction.runs.finish(lease, "failed", now=transaction.now())
+    return lease.run_id
+
+
+def retry_run(office: Office, run_id: str) -> None:
+    with office.nobody().open_run_environment() as environment:
+        retry(environment, run_id)
+
+
+def test_a_run_of_a_version_that_was_replaced_is_not_retried(office: Office) -> None:
+    version = office.prepare().snapshot.project_version
+    run_id = fail_run(office)
+    office.folder.project(assign("tax", "amount * 9"), to_table())
+    apply_changes(office.nobody())
+    office.approve(office.request(lambda: activate_project(office.by("anna"), "p")), "bert")
+    error = refused("APPROVAL_022", lambda: retry_run(office, run_id))
+    assert (error.parameters["project"], error.parameters["version"]) == ("p", version)
+    assert (office.log()[0].act, office.log()[0].refused) == ("retry", "APPROVAL_022")
+
+
+def test_a_run_of_a_deactivated_project_is_not_retried(office: Office) -> None:
+    run_id = fail_run(office)
+    office.approve(office.request(lambda: deactivate_project(office.by("anna"), "p")), "bert")
+    refused("APPROVAL_022", lambda: retry_run(office, run_id))
+
+
+def test_a_reason_that_has_no_utf_8_is_refused_with_a_code(office: Office) -> None:
+    refused("STORE_048", lambda: lock_period(office.by("anna"), "2026-01", reason="a\udcffb"))
+    assert list_requests(office.nobody()) == ()
+
+
 def test_a_draft_runs_into_a_sandbox_and_tries_changes_that_nobody_approved(tmp_path: Path) -> None:
     office = Office.open(tmp_path, "sqlite:///.daybook/store.db", sandbox="sandbox")
     wider_orders(office.folder)

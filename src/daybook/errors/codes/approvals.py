@@ -157,6 +157,13 @@ APPROVAL_CODES: dict[str, Code] = code_family(
         hint="set `sandbox:` in daybook.yaml to a folder of its own",
     ),
     Code(
+        "APPROVAL_022",
+        "Run {run_id} used version {version} of {project}, which is not active any more",
+        "The policy in force says that activating needs approval. A failed run continues with the definitions that it "
+        "began with; another version was approved since, or the project was deactivated.",
+        hint="run the project again",
+    ),
+    Code(
         "APPROVAL_020",
         "The personal token is wrong or was replaced",
         "A token is void once it is renewed or its person is removed.",

@@ -29,7 +29,7 @@ from daybook.runs.empty_sources import empty_source_notices
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.openlineage import RunEvents
 from daybook.runs.outputs import PlannedOutput, output_errors
-from daybook.runs.permissions import check_period, require_approved
+from daybook.runs.permissions import check_period, require_approved, require_still_active
 from daybook.runs.result import OutputResult, RunFailedError, RunResult, name_operations
 from daybook.runs.sandbox import slices_of_draft
 from daybook.runs.snapshot import RunSnapshot, snapshot_from_json
@@ -402,6 +402,8 @@ def retry(environment: RunEnvironment, run_id: str) -> RunResult:
             is_sandboxed = snapshot.settings.sandbox is not None
             is_draft = snapshot.settings.is_draft
             require_approved(transaction, snapshot.project.id, is_draft=is_draft, is_sandboxed=is_sandboxed)
+            if not is_draft:
+                require_still_active(transaction, run_id, snapshot.project.id, snapshot.project_version)
             notices = tuple(check_period(transaction, snapshot.period, is_sandboxed=is_sandboxed))
         prepared = replace(restore_run(snapshot, environment.root, environment.storage), notices=notices)
         with environment.store.write() as transaction:

@@ -37,16 +37,6 @@ def line_digest(line: str) -> str:
     return hashlib.sha256(line.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _canonical(value: Mapping[str, Any]) -> str:
-    try:
-        return rfc8785.dumps(value).decode()
-    except rfc8785.CanonicalizationError as failure:
-        # A text that has no UTF-8 is a mistake of a user.
-        if isinstance(failure.__cause__, UnicodeEncodeError):
-            raise failure.__cause__ from None
-        raise
-
-
 def write_line(
     head: LogHead,
     at: datetime.datetime,
@@ -57,7 +47,7 @@ def write_line(
     refused: str | None = None,
 ) -> tuple[str, LogHead]:
     """The line that continues a log, and the head that it makes."""
-    line = _canonical(
+    line = rfc8785.dumps(
         {
             "act": act,
             "at": at.astimezone(datetime.UTC).isoformat(timespec="milliseconds"),
@@ -69,7 +59,7 @@ def write_line(
             "refused": refused,
             "subject": subject,
         }
-    )
+    ).decode()
     return line, LogHead(head.number + 1, line_digest(line))
 
 
