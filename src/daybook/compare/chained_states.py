@@ -394,24 +394,28 @@ class ChainedSources(HybridSources):
         parts: list[SlicePart] = []
         sides: tuple[Side, Side] = ("a", "b")
         for side in sides:
-            own = {(made.a if side == "a" else made.b).period: made for made in read.made if made.state == side}
+            own = {
+                (made_slice.a if side == "a" else made_slice.b).period: made_slice
+                for made_slice in read.made
+                if made_slice.state == side
+            }
             if own:
                 version = hybrids.definition_of(side, dataset_id)
                 as_read = replace(self._plans.of_side(read, side), definition=side, version=version)
-                renamed = {period: self._period(made, read) for period, made in own.items()}
+                renamed = {period: self._period(made_slice, read) for period, made_slice in own.items()}
                 parts.append(SlicePart(ReadRows(self.frame_as_read(as_read), version), tuple(own), renamed))
-        for made in read.made:
-            if made.state not in sides:
-                period = self._period(made, read)
-                parts.append(SlicePart(self._scratch[made.state], (period,), {period: period}))
+        for made_slice in read.made:
+            if made_slice.state not in sides:
+                period = self._period(made_slice, read)
+                parts.append(SlicePart(self._scratch[made_slice.state], (period,), {period: period}))
         run = hybrids.run(read.data)
         resolution = run.snapshot.source(read.source_key).resolution
         periods = resolution.periods or (run.snapshot.period.identifier,)
         chained = ChainedRead(read.version, resolution, periods, read.as_of, read.made[0].a.is_of_table)
         return chained_frame(chained, parts)
 
-    def _period(self, made: MadeSlice, read: HybridRead) -> str:
-        return (made.a if read.period_side == "a" else made.b).period
+    def _period(self, made_slice: MadeSlice, read: HybridRead) -> str:
+        return (made_slice.a if read.period_side == "a" else made_slice.b).period
 
 
 def _relevant_behind(slices: Iterable[PairedSlice]) -> Swapped:

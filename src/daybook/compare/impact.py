@@ -118,12 +118,12 @@ def compute_impact(environment: RunEnvironment, outputs: Sequence[OutputPair]) -
         try:
             folder = environment.staging(spark, staging)
             read_pairs = {
-                made.pair
+                slice_.pair
                 for output in outputs
                 for pair in output.pair.upstream()
                 for slices in pair.made.values()
-                for made in slices
-                if made.pair is not None
+                for slice_ in slices
+                if slice_.pair is not None
             }
             chain = Chain(
                 environment, spark, folder, differences.causes, is_b_written=False, read_pairs=frozenset(read_pairs)

@@ -135,7 +135,7 @@ class SharedRows:
         return this.seqs[length], kept
 
     def _columns_of(self, beginning: Beginning) -> frozenset[str]:
-        return next(columns for wanted, columns in self._wanted if wanted == beginning)
+        return next(columns for start, columns in self._wanted if start == beginning)
 
     def forks(self, this: StatePass) -> dict[int, frozenset[str]]:
         """The columns that a pass has to write down, by the seq of the stage that comes next."""

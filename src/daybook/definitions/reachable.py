@@ -54,7 +54,7 @@ def stored_keys(stored: Definitions, projects: Iterable[Project]) -> set[Definit
             if version is None:
                 return []
             asks_catalog = any(isinstance(rule.strategy, CatalogStrategy) for rule in version.resolver.rules)
-            answers: list[DefinitionKey] = [("datasource", known) for known in stored.datasources if asks_catalog]
+            answers: list[DefinitionKey] = [("datasource", id_) for id_ in stored.datasources if asks_catalog]
             return [*_referenced_definitions(version.resolver), *answers]
         return _references_of_version(stored, identifier, None) if kind == "dataset" else []
 

@@ -188,7 +188,7 @@ def demo_as_json(done: DemoResult, quarter: DemoQuarter) -> dict[str, Any]:
             for line in done.headline
         ],
         "correction": done.correction,
-        "build": [finished_event(each) for each in quarter.build.nodes],
+        "build": [finished_event(node) for node in quarter.build.nodes],
         "status": quarter.status,
     }
 

@@ -103,7 +103,7 @@ def _has_content(inputs: _Inputs, pin: LandedPin) -> bool:
 
 def land_ahead(request: LandingRequest) -> None:
     """Land small files while there is no session yet; what is wrong with them is said when they are read."""
-    if request.area.needs_session or not request.locations or any(not each.uri for each in request.locations):
+    if request.area.needs_session or not request.locations or any(not location.uri for location in request.locations):
         return
     with contextlib.suppress(Exception):
         inputs = find_inputs(request)

@@ -159,7 +159,7 @@ def _longest_paths(names: Iterable[str], forward: set[tuple[str, str]]) -> dict[
     for maker, reader in forward:
         before[reader].append(maker)
         after[maker].append(reader)
-    waiting = {name: len(found) for name, found in before.items()}
+    waiting = {name: len(makers) for name, makers in before.items()}
     layer = dict.fromkeys(before, 0)
     ready = [name for name, count in waiting.items() if not count]
     for name in ready:
@@ -172,7 +172,7 @@ def _longest_paths(names: Iterable[str], forward: set[tuple[str, str]]) -> dict[
         if not before[name] and after[name]:
             layer[name] = min(layer[reader] for reader in after[name]) - 1
     lowest = min(layer.values(), default=0)
-    return {name: found - lowest for name, found in layer.items()}
+    return {name: depth - lowest for name, depth in layer.items()}
 
 
 def _order(layers: list[list[_Slot]]) -> None:

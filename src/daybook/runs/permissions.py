@@ -253,11 +253,11 @@ class WorkspacePlaces:
         self._known: dict[bool, tuple[LoadedWorkspace, _OwnPlaces]] = {}
 
     def of(self, workspace: LoadedWorkspace, *, is_sandboxed: bool) -> "_OwnPlaces":
-        known = self._known.get(is_sandboxed)
-        if known is None or known[0] is not workspace:
+        own_places = self._known.get(is_sandboxed)
+        if own_places is None or own_places[0] is not workspace:
             own = _OwnPlaces(_own_places(workspace, is_sandboxed=is_sandboxed), workspace.root)
-            known = self._known[is_sandboxed] = (workspace, own)
-        return known[1]
+            own_places = self._known[is_sandboxed] = (workspace, own)
+        return own_places[1]
 
 
 def refuse_workspace_files(

@@ -154,12 +154,12 @@ class ProgramSession:
     def __init__(
         self,
         settings: "EngineSettings",
-        given: "SparkSession | None" = None,
+        session: "SparkSession | None" = None,
         *,
         engines: "Callable[[], WarmEngines] | None" = None,
     ) -> None:
         self._settings = settings
-        self._given = given
+        self._given = session
         self._engines = engines
         self._lock = threading.Lock()
         self._session: SparkSession | None = None

@@ -169,8 +169,8 @@ def java_property_flags() -> list[str]:
     return [f"-D{name}={value}" for name, value in JAVA_PROPERTIES.items()]
 
 
-def foreign_locale_error(found: str) -> DaybookError:
-    return DaybookError("RUN_912", found=found, flags=" ".join(java_property_flags()))
+def foreign_locale_error(locale: str) -> DaybookError:
+    return DaybookError("RUN_912", found=locale, flags=" ".join(java_property_flags()))
 
 
 def remote_conf(settings: EngineSettings) -> dict[str, str]:
