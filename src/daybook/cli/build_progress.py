@@ -55,7 +55,7 @@ class BuildTable(BuildListener):
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         # The nodes that each warning is about.
-        self.notices: dict[Notice, list[Node]] = {}
+        self.notices: dict[Notice, dict[Node, None]] = {}
         self._clock = clock
         self._rows: dict[Node, _Row] = {}
         # Events come from the threads of the nodes while another one draws.
@@ -82,9 +82,7 @@ class BuildTable(BuildListener):
     def notice(self, node: "Node", notice: "Notice") -> None:
         """Kept until the table is gone, where nothing overwrites it."""
         with self._lock:
-            nodes = self.notices.setdefault(notice, [])
-            if node not in nodes:
-                nodes.append(node)
+            self.notices.setdefault(notice, {})[node] = None
 
     def render(self, height: int) -> LiveTable:
         """What there is to see now, in the lines of a terminal."""
@@ -145,7 +143,7 @@ def build_listener(*, is_quiet: bool) -> "Iterator[BuildListener]":
     with show_live(table.render):
         yield table
     for notice, nodes in table.notices.items():
-        show_notice(notice, about=node_names(nodes))
+        show_notice(notice, about=node_names(tuple(nodes)))
 
 
 def node_name(node: "Node") -> str:

@@ -48,7 +48,7 @@ def as_activated(definitions: Definitions, inputs: Iterable[ProjectInput]) -> De
         versions = definitions.datasets.get(item.dataset_id)
         if isinstance(versions, DatasetVersions) and item.version in versions.numbered:
             cut[item.dataset_id] = _with_columns_of(versions, item.version)
-    return replace(definitions, datasets={**definitions.datasets, **cut}) if cut else definitions
+    return definitions.with_datasets(cut)
 
 
 def _with_columns_of(versions: DatasetVersions, validated_version: int) -> DatasetVersions:

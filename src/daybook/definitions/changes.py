@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, cast
 from daybook.definitions.dataset_fit import carry_data
 from daybook.definitions.declared_targets import with_targets
 from daybook.definitions.deferred import Deferred
-from daybook.definitions.value import DatasetVersions, Definitions, LatestVersion
+from daybook.definitions.value import DatasetVersions, Definitions, LatestVersion, Overlaid
 from daybook.errors import Notice, notice
 from daybook.model.dataset import Dataset, View
 from daybook.model.definition import DeclaredVersion, Definition, DefinitionKind, DefinitionStatus
@@ -139,7 +139,7 @@ def with_changes(definitions: Definitions, difference: Iterable[DefinitionChange
 def _changed_dataset(before: object, change: DefinitionChange) -> DatasetVersions:
     stored = before if isinstance(before, DatasetVersions) else None
     status: DefinitionStatus = "disabled" if change.action == "disabled" else "active"
-    numbered = dict(stored.numbered) if stored is not None else {}
+    numbered: Mapping[int, Deferred[DeclaredVersion | None]] = stored.numbered if stored is not None else {}
     if stored is not None and stored.status != status:
         numbered = {number: _with_status(version, status) for number, version in numbered.items()}
     if change.definition is None:
@@ -148,8 +148,7 @@ def _changed_dataset(before: object, change: DefinitionChange) -> DatasetVersion
         return DatasetVersions(Deferred(lambda: replace(stored.latest.value, status=status)), numbered, status)
     contract = cast("Dataset | View", change.definition.model)
     written = Deferred(lambda: _written_version(contract, stored, change.version, status))
-    numbered[change.version] = written
-    return DatasetVersions(written, numbered, status)
+    return DatasetVersions(written, Overlaid(numbered, {change.version: written}), status)
 
 
 def _written_version(

@@ -52,10 +52,10 @@ def with_targets(definitions: Definitions, projects: Iterable[Project]) -> Defin
     targets = registered_targets(projects)
     located = {
         dataset_id: _with_target(versions, targets)
-        for dataset_id, versions in definitions.datasets.items()
-        if dataset_id in targets and isinstance(versions, DatasetVersions)
+        for dataset_id in targets
+        if isinstance(versions := definitions.datasets.get(dataset_id), DatasetVersions)
     }
-    return replace(definitions, datasets={**definitions.datasets, **located}) if located else definitions
+    return definitions.with_datasets(located)
 
 
 def _with_target(versions: DatasetVersions, targets: Targets) -> DatasetVersions:

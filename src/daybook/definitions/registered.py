@@ -15,8 +15,7 @@ from daybook.model.project import Project
 
 def with_makers(definitions: Definitions, projects: Iterable[Definition[Project]]) -> Definitions:
     """The same datasets, and which project registers which."""
-    makers = {dataset_id: project.id for dataset_id, project in makers_of(projects).items()}
-    return replace(definitions, makers={**definitions.makers, **makers})
+    return definitions.with_makers({dataset_id: project.id for dataset_id, project in makers_of(projects).items()})
 
 
 def with_registrations(definitions: Definitions, registered: Mapping[str, Dataset]) -> Definitions:
@@ -28,7 +27,7 @@ def with_registrations(definitions: Definitions, registered: Mapping[str, Datase
         dataset_id: _with_registration(definitions.datasets.get(dataset_id), dataset)
         for dataset_id, dataset in registered.items()
     }
-    return replace(definitions, datasets={**definitions.datasets, **next_versions}) if next_versions else definitions
+    return definitions.with_datasets(next_versions)
 
 
 def awaits_registration(declared: DeclaredVersion | None) -> bool:
@@ -41,9 +40,17 @@ def awaits_registration(declared: DeclaredVersion | None) -> bool:
     return not (is_located and declared.contract is not None and declared.status == "active")
 
 
-def with_awaited(definitions: Definitions, expected: Definitions, inputs: Iterable[ProjectInput] = ()) -> Definitions:
-    """Datasets as they are, but as expected where no run has registered them yet, also in the version of an input."""
+def with_awaited(definitions: Definitions, expected: Definitions) -> Definitions:
+    """Datasets as they are, but as expected where no run has registered them yet."""
     awaited = {id_: versions for id_, versions in expected.datasets.items() if id_ not in definitions.datasets}
+    return definitions.with_datasets(awaited).with_makers(expected.makers)
+
+
+def with_awaited_versions(
+    definitions: Definitions, expected: Definitions, inputs: Iterable[ProjectInput]
+) -> Definitions:
+    """Datasets as expected where no run has registered the version of an input yet."""
+    awaited: dict[str, DatasetVersions] = {}
     for item in unpinned_inputs(inputs):
         versions, next_versions = definitions.datasets.get(item.dataset_id), expected.datasets.get(item.dataset_id)
         if (
@@ -52,8 +59,7 @@ def with_awaited(definitions: Definitions, expected: Definitions, inputs: Iterab
             and versions.find(item.version) is None
         ):
             awaited[item.dataset_id] = replace(versions, latest=next_versions.latest)
-    makers = {**definitions.makers, **expected.makers}
-    return replace(definitions, datasets={**definitions.datasets, **awaited}, makers=makers)
+    return definitions.with_datasets(awaited)
 
 
 def _with_registration(versions: object, registered: Dataset) -> DatasetVersions:

@@ -1,6 +1,6 @@
 """What is declared and stored, as one immutable value."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar, assert_never
 
@@ -19,6 +19,8 @@ from daybook.model.definition import (
 
 Model = TypeVar("Model", bound=DataSource | Resolver | Calendar, covariant=True)
 Given = TypeVar("Given", bound=DataSource | Resolver | Calendar)
+Key = TypeVar("Key")
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,29 @@ class LatestVersion(Generic[Model]):
         return LatestVersion(Deferred.of(model), version, status, getattr(model, "is_default", False))
 
 
+class Overlaid(Mapping[Key, Item]):
+    """A mapping with some items changed or added; the others are asked for only when they are read."""
+
+    def __init__(self, below: Mapping[Key, Item], changed: Mapping[Key, Item]) -> None:
+        # Layers do not pile up.
+        self._below: Mapping[Key, Item] = below._below if isinstance(below, Overlaid) else below
+        changed_below: Mapping[Key, Item] = below._changed if isinstance(below, Overlaid) else {}
+        self._changed: Mapping[Key, Item] = {**changed_below, **changed}
+
+    def __getitem__(self, key: Key) -> Item:
+        return self._changed[key] if key in self._changed else self._below[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._changed or key in self._below
+
+    def __iter__(self) -> Iterator[Key]:
+        yield from self._below
+        yield from (key for key in self._changed if key not in self._below)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 @dataclass(frozen=True, slots=True)
 class Definitions:
     """Definitions by kind and id. Texts are decoded when a definition is first read.
@@ -100,6 +125,14 @@ class Definitions:
     resolvers: Mapping[str, LatestVersion[Resolver]] = field(default_factory=dict)
     calendars: Mapping[str, LatestVersion[Calendar]] = field(default_factory=dict)
     makers: Mapping[str, str] = field(default_factory=dict)
+
+    def with_datasets(self, changed: Mapping[str, DatasetVersions | RecordedVersions]) -> "Definitions":
+        """The same with some datasets changed or added."""
+        return replace(self, datasets=Overlaid(self.datasets, changed)) if changed else self
+
+    def with_makers(self, makers: Mapping[str, str]) -> "Definitions":
+        """The same with more projects that register datasets."""
+        return replace(self, makers={**self.makers, **makers} if self.makers else makers)
 
     def declared(self, dataset_id: str, version: int | None = None) -> DeclaredVersion | None:
         """A dataset as it was declared: a view is a view. Without a version the latest."""

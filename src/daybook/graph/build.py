@@ -4,10 +4,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from graphlib import TopologicalSorter
+from queue import Empty, SimpleQueue
 from typing import Literal, TypeAlias
 
 from daybook.engine.java.classic import activate_session
@@ -217,6 +218,13 @@ class _Build:
         sorter = TopologicalSorter(makers)
         sorter.prepare()
         begun: dict[Node, Future[NodeResult]] = {}
+        # What a node costs here does not depend on how many there are: each says itself that it has ended.
+        ended: SimpleQueue[Node] = SimpleQueue()
+
+        def begin(node: Node) -> None:
+            begun[node] = pool.submit(self._build_node, node)
+            begun[node].add_done_callback(lambda _: ended.put(node))
+
         with (
             stop_on_signals(self._note_cancel),
             ThreadPoolExecutor(max(1, self.request.jobs), thread_name_prefix="daybook-build") as pool,
@@ -224,11 +232,10 @@ class _Build:
             try:
                 while sorter.is_active():
                     for node in sorted(sorter.get_ready(), key=sort_key):
-                        begun[node] = pool.submit(self._build_node, node)
-                    running = [begun[node] for node in begun if node not in self.results]
+                        begin(node)
                     # Linux may give a signal to another thread; this one handles it only when it wakes.
-                    wait(running, timeout=_WAIT_SECONDS, return_when=FIRST_COMPLETED)
-                    for node in [node for node in begun if node not in self.results and begun[node].done()]:
+                    with suppress(Empty):
+                        node = ended.get(timeout=_WAIT_SECONDS)
                         self._end(node, begun[node].result())
                         sorter.done(node)
             except KeyboardInterrupt:
@@ -262,7 +269,8 @@ class _Build:
 
     def _require_unchanged(self, node: Node, transaction: Transaction) -> None:
         """Another build may have run the node since this one looked."""
-        runs = transaction.close.runs([node.project]).get((node.project, node.period.identifier))
+        identifier = node.period.identifier
+        runs = transaction.close.runs([node.project], period=identifier).get((node.project, identifier))
         if not self.request.is_draft and (runs.latest.id if runs else None) != self.seen.get(node):
             raise _RunElsewhereError
 
@@ -325,7 +333,7 @@ class _Build:
     def _looking_at(self, node: Node) -> Iterator[Close]:
         """The close as the store has it now, for one node."""
         with self.environment.store.read() as transaction:
-            yield self.close.renewed(transaction, node.project, is_applied=self.is_applied)
+            yield self.close.renewed(transaction, node, is_applied=self.is_applied)
 
     def _prepare(self, node: Node, environment: RunEnvironment) -> Iterator[PreparedRun]:
         checked = check_request(self.files, self._run_request(node))

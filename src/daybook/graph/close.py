@@ -102,14 +102,23 @@ class Close:
         self._registered = registered_datasets(self.graph.projects.values())
         slices = SliceMap(every_slice(transaction), definitions.root, self._storage, asks_databases=asks_databases)
         self._read_state(CloseHistory(transaction, slices, projects))
+        self._read_span(period)
+
+    def _read_span(self, period: str | None) -> None:
         calendars = [known_calendar(now.project, self.seen) for now in self.projects.values()]
         self.span: PeriodSpan | None = parse_span(period, calendars) if period is not None else None
         level = self.span.level if self.span is not None else "month"
         completed = self.history.completed_periods()
         self.nodes = CloseGraph(self.graph, self.seen, self.history.levels(), level, completed)
 
-    def renewed(self, transaction: Transaction, project_id: str, *, is_applied: bool) -> "Close":
-        """The close as the store has it now, for the nodes of one project.
+    def within(self, period: str) -> "Close":
+        """The same close, looked at for a period or a span of them."""
+        now = copy(self)
+        now._read_span(period)
+        return now
+
+    def renewed(self, transaction: Transaction, node: Node, *, is_applied: bool) -> "Close":
+        """The close as the store has it now, for one node.
 
         Definitions, graph and nodes are kept; what runs, locks and registrations change is read again. With
         `is_applied` the store holds what the files say.
@@ -117,6 +126,7 @@ class Close:
         now = copy(self)
         now._transaction = transaction
         now.seen = now._seen(is_applied=is_applied)
+        project_id = node.project
         written = self._definitions.definitions["project"].get(project_id)
         project = self.projects[project_id]
         if written is not None:
@@ -125,7 +135,7 @@ class Close:
         slices = SliceMap(
             slices_by_table(transaction), self._definitions.root, self._storage, asks_databases=self._asks_databases
         )
-        now._read_state(CloseHistory(transaction, slices, [project_id]))
+        now._read_state(CloseHistory(transaction, slices, node=node))
         return now
 
     def _seen(self, *, is_applied: bool) -> Definitions:

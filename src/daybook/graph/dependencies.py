@@ -104,7 +104,7 @@ class ProjectGraph:
 def derive_graph(projects: Mapping[str, Project], definitions: Definitions) -> ProjectGraph:
     """A project depends on another where it reads a dataset that the other registers, or a place that it writes."""
     registered: dict[str, list[_Output]] = {}
-    written: dict[str, list[_Output]] = {}
+    written = _WrittenPlaces()
     # The outputs of each project that write a slice for each period.
     sliced: dict[str, set[int]] = {}
     for project_id, project in projects.items():
@@ -117,7 +117,7 @@ def derive_graph(projects: Mapping[str, Project], definitions: Definitions) -> P
             if isinstance(operation, OutputOperation):
                 if name := operation.arguments.registered_id:
                     registered.setdefault(name, []).append((project_id, operation.seq))
-                written.setdefault(_target_pattern(operation, definitions), []).append((project_id, operation.seq))
+                written.add(_target_pattern(operation, definitions), (project_id, operation.seq))
     dependencies: dict[Dependency, None] = {}
     for project_id, project in projects.items():
         for _, reference in project.reads():
@@ -186,28 +186,74 @@ def _makers_of(
     project: Project,
     definitions: Definitions,
     registered: Mapping[str, list[_Output]],
-    written: Mapping[str, list[_Output]],
+    written: "_WrittenPlaces",
 ) -> Iterator[tuple[str, tuple[ViewOf, ...], dict[str, list[int]]]]:
     dataset_id, version = reference.dataset_id, reference.dataset_version
     views: list[ViewOf] = []
     declared = definitions.declared(dataset_id, version)
+    followed: set[tuple[str, int | None]] = set()
     while declared is not None and isinstance(declared.dataset, View):
         views.append(declared.dataset.view)
+        followed.add((dataset_id, version))
         dataset_id, version = declared.dataset.view.of, declared.dataset.view.dataset_version
-        declared = definitions.declared(dataset_id, version) if len(views) <= len(definitions.ids("dataset")) else None
+        # Views that only read each other lead nowhere.
+        declared = definitions.declared(dataset_id, version) if (dataset_id, version) not in followed else None
     if version is not None and declared is not None and declared.pin is not None:
         # A pinned version of what a run registered is frozen data.
         return
     outputs = dict.fromkeys(registered.get(dataset_id, ()))
     if declared is not None:
         for pattern in _location_patterns(declared, project, definitions):
-            for target, writers in written.items():
-                if _may_be_same(pattern, target):
-                    outputs |= dict.fromkeys(writers)
+            outputs |= dict.fromkeys(written.matching(pattern))
     makers: dict[str, list[int]] = {}
     for project_id, seq in outputs:
         makers.setdefault(project_id, []).append(seq)
     yield reference.dataset_id, tuple(views), makers
+
+
+class _Folder:
+    """What is written below a folder, by name; in names * is any text."""
+
+    def __init__(self) -> None:
+        self.outputs: list[tuple[int, _Output]] = []
+        self._children: dict[str, _Folder] = {}
+        self._open_names: list[str] = []
+
+    def child(self, name: str) -> "_Folder":
+        if name not in self._children:
+            self._children[name] = _Folder()
+            if "*" in name:
+                self._open_names.append(name)
+        return self._children[name]
+
+    def matching(self, name: str) -> "Iterator[_Folder]":
+        if "*" not in name and name in self._children:
+            yield self._children[name]
+        for other in self._children if "*" in name else self._open_names:
+            if _may_be_same(name, other):
+                yield self._children[other]
+
+
+class _WrittenPlaces:
+    """The places that outputs write to, part by part of their paths, so that each reader is compared with few."""
+
+    def __init__(self) -> None:
+        self._root = _Folder()
+        self._count = 0
+
+    def add(self, pattern: str, output: _Output) -> None:
+        folder = self._root
+        for name in pattern.split("/"):
+            folder = folder.child(name)
+        folder.outputs.append((self._count, output))
+        self._count += 1
+
+    def matching(self, pattern: str) -> Iterator[_Output]:
+        """What may write to some path of the pattern, in the order it was added; * is any text without a slash."""
+        folders = [self._root]
+        for name in pattern.split("/"):
+            folders = [child for folder in folders for child in folder.matching(name)]
+        return (output for _, output in sorted(numbered for folder in folders for numbered in folder.outputs))
 
 
 def _location_patterns(declared: DeclaredVersion, project: Project, definitions: Definitions) -> Iterator[str]:
@@ -272,7 +318,7 @@ def _pattern(path: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def _may_be_same(left: str, right: str) -> bool:
-    """Whether some path matches both patterns; * is any text without a slash."""
+    """Whether some name matches both patterns; * is any text."""
     if "*" not in left and "*" not in right:
         return left == right
     if not left or not right:
@@ -280,5 +326,5 @@ def _may_be_same(left: str, right: str) -> bool:
     if right[0] == "*" and left[0] != "*":
         left, right = right, left
     if left[0] == "*":
-        return _may_be_same(left[1:], right) or (right[0] != "/" and _may_be_same(left, right[1:]))
+        return _may_be_same(left[1:], right) or _may_be_same(left, right[1:])
     return left[0] == right[0] and _may_be_same(left[1:], right[1:])

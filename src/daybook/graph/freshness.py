@@ -210,8 +210,8 @@ class Freshness:
                 elif period in used and self._wrote_same_rows(reading, location, used[period], run_id):
                     continue
                 else:
-                    again = self._history.started.get(run_id)
-                    when = f" on {again.created_at:%Y-%m-%d at %H:%M} UTC" if again is not None else ""
+                    again = self._history.started_at(run_id)
+                    when = f" on {again:%Y-%m-%d at %H:%M} UTC" if again is not None else ""
                     text = f"{dataset_id} {period} was run {'again' if period in used else 'since'}{when}"
                 yield Reason(text, text)
 

@@ -3,7 +3,7 @@
 import datetime
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from graphlib import TopologicalSorter
 from pathlib import Path
 from types import MappingProxyType
@@ -11,6 +11,7 @@ from types import MappingProxyType
 from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError
 from daybook.graph.dependencies import Dependency, ProjectGraph
+from daybook.io.filesystem import RealPaths
 from daybook.io.location_checks import data_exists, location_exists
 from daybook.io.pins import Pin, pin_from_json
 from daybook.io.storage import PROVIDER_STORAGE, Storage
@@ -37,6 +38,10 @@ class Node:
 
     project: str
     period: PeriodByName
+
+    def __hash__(self) -> int:
+        # A close looks nodes up millions of times, and a period has five fields.
+        return hash((self.project, self.period.identifier))
 
     @property
     def name(self) -> str:
@@ -296,12 +301,13 @@ class SliceMap:
         self._asks_databases = asks_databases
         # Many nodes ask for the same tables, and an identity looks at the disk.
         self._tables: dict[str, SliceTable] = {}
+        self._real_path = RealPaths()
         self._runs: dict[str, Mapping[str, str] | None] = {}
 
     def table(self, location: Location) -> SliceTable:
         """The table at a location, as the store keeps its slices by."""
         if location.label not in self._tables:
-            self._tables[location.label] = slice_table(location, self._root)
+            self._tables[location.label] = slice_table(location, self._root, self._real_path)
         return self._tables[location.label]
 
     def slices(self, location: Location) -> Mapping[str, str] | None:
@@ -326,11 +332,24 @@ class SliceMap:
 
 
 class CloseHistory:
-    """What the completed runs of a close used, read from the store in a few queries."""
+    """What the completed runs of a close used, read from the store in a few queries.
 
-    def __init__(self, transaction: Transaction, slices: SliceMap, projects: Iterable[str] | None = None) -> None:
+    That of all projects, of some, or of one node: a project may have many periods.
+    """
+
+    def __init__(
+        self,
+        transaction: Transaction,
+        slices: SliceMap,
+        projects: Iterable[str] | None = None,
+        *,
+        node: Node | None = None,
+    ) -> None:
         queries = transaction.close
-        self.runs: dict[tuple[str, str], NodeRuns] = queries.runs(projects)
+        self._projects = tuple(projects) if projects is not None else None if node is None else (node.project,)
+        self.runs: dict[tuple[str, str], NodeRuns] = queries.runs(
+            self._projects, period=node.period.identifier if node is not None else None
+        )
         self.slices = slices
         completed = [node_runs.completed.id for node_runs in self.runs.values() if node_runs.completed is not None]
         self.snapshots = queries.snapshots(completed)
@@ -340,20 +359,21 @@ class CloseHistory:
             (slice_.destination, slice_.period): slice_.dropped_at for slice_ in transaction.slices.dropped()
         }
         self._now = transaction.now()
+        self._transaction = transaction
         self._queries = queries
         # Of runs whose slices were read and replaced since, looked up when they are compared.
         self._earlier_commits: dict[str, list[OutputCommit]] | None = None
-        self.started = {node_runs.latest.id: node_runs.latest for node_runs in self.runs.values()}
-        self._writers = self._find_writers()
+        self._tables: dict[tuple[str, object], SliceTable] = {}
+        self._latest_runs = {node_runs.latest.id: node_runs.latest for node_runs in self.runs.values()}
 
-    def _find_writers(self) -> dict[tuple[str, str], list[RunRecord]]:
-        """The completed runs by project and place that they wrote to."""
-        writers: dict[tuple[str, str], list[RunRecord]] = {}
-        for runs in self.runs.values():
-            if runs.completed is not None:
-                for place in {commit.destination for commit in self.commits.get(runs.completed.id, ())}:
-                    writers.setdefault((runs.completed.project_id, place), []).append(runs.completed)
-        return writers
+    @cached_property
+    def _last_writes(self) -> Mapping[tuple[str, str], Mapping[str, datetime.datetime]]:
+        return self._queries.last_writes(self._projects)
+
+    def started_at(self, run_id: str) -> datetime.datetime | None:
+        """When a run was created, if it is still known."""
+        run = self._latest_runs.get(run_id) or self._transaction.runs.find(run_id)
+        return run.created_at if run is not None else None
 
     def pins(self, run_id: str, key: str) -> tuple[Pin, ...]:
         return tuple(pin_from_json(pin) for pin in self._pins.get(run_id, {}).get(key, ()))
@@ -365,7 +385,7 @@ class CloseHistory:
 
     def _digest(self, location: Location, run_id: str, *, with_times: bool) -> str | None:
         names = set(self.slices.table(location).names)
-        commits = [commit for commit in self._commits_of(run_id) if names & set(commit.table.names)]
+        commits = [commit for commit in self._commits_of(run_id) if names & set(self.table_of(commit).names)]
         if len(commits) != 1 or commits[0].mode == "append":
             return None
         digest = commits[0].details.get("rows_digest")
@@ -387,9 +407,18 @@ class CloseHistory:
             self._earlier_commits[run_id] = self._queries.commits([run_id]).get(run_id, [])
         return self._earlier_commits[run_id]
 
+    def table_of(self, commit: OutputCommit) -> SliceTable:
+        """What a commit wrote to; many commits write to one table, and following its links looks at the disk."""
+        key = (commit.destination, commit.details.get("identity"))
+        if key not in self._tables:
+            self._tables[key] = commit.table
+        return self._tables[key]
+
     def is_dropped(self, run: RunRecord, commit: OutputCommit) -> bool:
         """Whether the slice that a commit wrote to was dropped since."""
-        dropped = [self._dropped.get((name, run.period)) for name in commit.table.names]
+        if not self._dropped:
+            return False
+        dropped = [self._dropped.get((name, run.period)) for name in self.table_of(commit).names]
         written = commit.committed_at
         return any(dropped_at is not None and (written is None or dropped_at >= written) for dropped_at in dropped)
 
@@ -423,7 +452,5 @@ class CloseHistory:
 
     def is_overwritten_by_period(self, run: RunRecord, destination: str) -> bool:
         """Whether a later run of the project, for another period, wrote to the same place."""
-        return any(
-            other.period != run.period and other.created_at > run.created_at
-            for other in self._writers.get((run.project_id, destination), ())
-        )
+        last_writes = self._last_writes.get((run.project_id, destination), {})
+        return any(period != run.period and created_at > run.created_at for period, created_at in last_writes.items())

@@ -39,7 +39,7 @@ class OutputChanges:
             yield from self._changes(run, commit)
 
     def _is_at(self, commit: OutputCommit, target: Location) -> bool:
-        return bool({*commit.table.names} & {*self._history.slices.table(target).names})
+        return bool({*self._history.table_of(commit).names} & {*self._history.slices.table(target).names})
 
     def _target(
         self, project: Project, operation: OutputOperation, definitions: Definitions, period: Period
@@ -72,8 +72,8 @@ class OutputChanges:
             return
         if commit.mode == "append" or self._history.is_overwritten_by_period(run, place):
             return
-        if self._history.slices.is_collected(commit.table):
-            owner = self._history.slices.owner(commit.table, run.period)
+        if self._history.slices.is_collected(self._history.table_of(commit)):
+            owner = self._history.slices.owner(self._history.table_of(commit), run.period)
             if owner is None:
                 yield f"its slice of {_short(place)} was removed"
             elif owner != run.id:

@@ -7,7 +7,7 @@ import os
 import posixpath
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,11 +48,26 @@ def spark_uri(uri: str, storage: Storage = PROVIDER_STORAGE) -> str:
     return storage.hadoop_uri(absolute_uri(uri))
 
 
-def uri_identity(uri: str, workspace: Path) -> str:
+class RealPaths:
+    """`os.path.realpath` for many paths at one time: each folder is followed once."""
+
+    def __init__(self) -> None:
+        self._folders: dict[str, str] = {}
+
+    def __call__(self, path: str) -> str:
+        folder, name = os.path.split(path)
+        if name in ("", os.curdir, os.pardir) or Path(path).is_symlink():
+            return os.path.realpath(path)
+        if folder not in self._folders:
+            self._folders[folder] = os.path.realpath(folder)
+        return f"{self._folders[folder].rstrip('/')}/{name}"
+
+
+def uri_identity(uri: str, workspace: Path, real_path: Callable[[str], str] = os.path.realpath) -> str:
     """One spelling per file or folder: links followed, dots and double slashes gone, one name per kind of store."""
     path = local_path(uri)
     if path is not None:
-        return os.path.realpath(workspace / path)
+        return real_path(str(workspace / path))
     parts = urlsplit(canonical_uri(uri))
     return f"{parts.scheme}://{parts.netloc.lower()}{posixpath.normpath('/' + parts.path.lstrip('/'))}"
 

@@ -2,7 +2,7 @@
 
 import os
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import assert_never
@@ -51,7 +51,7 @@ def refuse_repeated_locations(resolution: Resolution, workspace: Path) -> None:
             raise DaybookError("IO_038", location=location, other=other)
 
 
-def location_identity(location: Location, workspace: Path) -> str:
+def location_identity(location: Location, workspace: Path, real_path: Callable[[str], str] = os.path.realpath) -> str:
     """One text for a file, folder or table, in whatever spelling its location is written."""
     match location.datasource:
         case SqliteSource():
@@ -77,7 +77,7 @@ def location_identity(location: Location, workspace: Path) -> str:
             # Most catalogs keep names in lower case, and those that do not have no two tables that differ in it alone.
             return "/".join(("catalog:", *catalog_names(location))).casefold()
         case FolderSource() | None:
-            return uri_identity(location.file_uri, workspace)
+            return uri_identity(location.file_uri, workspace, real_path)
         case _:
             assert_never(location.datasource)
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from pydantic import BaseModel, TypeAdapter
+from pydantic_core import from_json
 
 from daybook.errors import DaybookError
 from daybook.model.calendar import Calendar
@@ -226,6 +228,9 @@ DefinitionModel: TypeAlias = Dataset | View | DataSource | Resolver | Calendar |
 
 def stored_json(text: str) -> Any:
     """The value of a JSON text in the store; STORE_041 when it is not what was written."""
+    # A close reads thousands of them, and this takes half the time of `json.loads`, which takes a little more.
+    with suppress(ValueError):
+        return from_json(text)
     try:
         return json.loads(text)
     except ValueError as damage:

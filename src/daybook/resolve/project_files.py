@@ -1,13 +1,15 @@
 """Finds the project that a user names in the files of a workspace, with what is wrong with all it reaches."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from daybook.definitions.files import makers_of
 from daybook.definitions.loading import LoadedWorkspace
 from daybook.definitions.reachable import DefinitionKey, reachable_definitions, reached_keys
+from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, Notice, notice, raise_all
 from daybook.errors.error import did_you_mean
 from daybook.model.definition import Definition
@@ -69,6 +71,19 @@ class CheckedFiles:
         self.workspace = workspace
         self._context = StructureContext(workspace)
         self._structural: dict[DefinitionKey, tuple[DaybookError, ...]] = {}
+        # By project, which may have many periods.
+        self._reached_errors: dict[str, tuple[DaybookError, ...]] = {}
+
+    @property
+    def definitions(self) -> Definitions:
+        """What the files alone define."""
+        return self._context.definitions
+
+    @cached_property
+    def makers(self) -> Mapping[str, str]:
+        """The datasets that projects register, each with its project."""
+        projects = self.workspace.definitions["project"].values()
+        return {dataset_id: project.id for dataset_id, project in makers_of(projects).items()}
 
     def load_project(self, name: str) -> tuple[Definition[Project], tuple[Notice, ...]]:
         """A project by its id or file, when everything it reaches is right; errors elsewhere are a notice.
@@ -93,8 +108,13 @@ class CheckedFiles:
             return definition, ()
         return definition, (notice("MODEL_087", files=", ".join(others), project=definition.id),)
 
-    def reached_errors(self, project_id: str) -> list[DaybookError]:
+    def reached_errors(self, project_id: str) -> tuple[DaybookError, ...]:
         """What is wrong with a project and all it leads to, with files that should define some of it included."""
+        if project_id not in self._reached_errors:
+            self._reached_errors[project_id] = tuple(self._find_reached_errors(project_id))
+        return self._reached_errors[project_id]
+
+    def _find_reached_errors(self, project_id: str) -> list[DaybookError]:
         workspace = self.workspace
         reached = reached_keys(workspace, project_id)
         missing = [key for key in reached if workspace.get(*key) is None]

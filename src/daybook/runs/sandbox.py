@@ -142,7 +142,7 @@ class SandboxPeriods:
 
 def with_sandbox(definitions: Definitions, transaction: Transaction, periods: SandboxPeriods) -> Definitions:
     """The datasets as this user's drafts registered them last, where that differs and is newer."""
-    datasets = dict(definitions.datasets)
+    datasets: dict[str, DatasetVersions] = {}
     for dataset_id, commit in periods.datasets.items():
         stored = definitions.datasets.get(dataset_id)
         if not isinstance(stored, DatasetVersions):
@@ -151,7 +151,7 @@ def with_sandbox(definitions: Definitions, transaction: Transaction, periods: Sa
             )
         else:
             datasets[dataset_id] = replace(stored, latest=_newest(stored, commit, transaction))
-    return replace(definitions, datasets=datasets)
+    return definitions.with_datasets(datasets)
 
 
 def _newest(stored: DatasetVersions, commit: SandboxCommit, transaction: Transaction) -> Deferred[DeclaredVersion]:

@@ -1,5 +1,6 @@
 """The sources of a run: resolved before it begins, read once per dataset version, and their size."""
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -37,9 +38,9 @@ if TYPE_CHECKING:
 _NAMED_PERIODS = 3
 
 
-def slice_table(location: Location, root: Path) -> SliceTable:
+def slice_table(location: Location, root: Path, real_path: Callable[[str], str] = os.path.realpath) -> SliceTable:
     """A table as the store keeps its slices by."""
-    return SliceTable(location_identity(location, root), location.label)
+    return SliceTable(location_identity(location, root, real_path), location.label)
 
 
 def written_slices(transaction: Transaction, table: SliceTable) -> dict[str, Slice] | None:
@@ -89,16 +90,21 @@ def _registered_period(transaction: Transaction, run_id: str, location: Location
 
 
 class StoredPeriods:
-    """Which periods of a table runs wrote, as the store knows it."""
+    """Which periods of a table runs wrote, as the store knows it; each table is asked for once."""
 
     def __init__(self, transaction: Transaction, root: Path, storage: Storage = PROVIDER_STORAGE) -> None:
         self._transaction = transaction
         self._root = root
         self._storage = storage
+        self._slices: dict[str, Mapping[str, str] | None] = {}
 
     def slices(self, location: Location) -> Mapping[str, str] | None:
-        written = written_slices(self._transaction, slice_table(location, self._root))
-        return {period: slice_.run_id for period, slice_ in written.items()} if written is not None else None
+        if location.label not in self._slices:
+            written = written_slices(self._transaction, slice_table(location, self._root))
+            self._slices[location.label] = (
+                {period: slice_.run_id for period, slice_ in written.items()} if written is not None else None
+            )
+        return self._slices[location.label]
 
     def exists(self, location: Location) -> bool:
         return data_exists(location, self._root, self._storage)

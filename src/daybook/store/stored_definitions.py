@@ -19,18 +19,17 @@ if TYPE_CHECKING:
 def read_definitions(rows: "DefinitionRows", *, with_sandbox: bool = False) -> Definitions:
     """All definitions; their texts are read and decoded when they are needed, while the transaction is open.
 
-    What draft runs registered in the sandbox is visible only `with_sandbox`.
+    What draft runs registered in the sandbox is visible only `with_sandbox`. A transaction that only reads asks for
+    the datasets that are needed; one that writes may change them, and reads what there is now.
     """
-    heads = tuple(rows.heads().values())
-    datasets = [
-        head for head in heads if head.kind == "dataset" and (with_sandbox or not head.id.startswith(SANDBOX_PREFIX))
-    ]
-    targets = Deferred(lambda: registered_targets(_projects(rows, heads)))
+    others = tuple(rows.heads("datasource", "resolver", "calendar").values())
+    targets = Deferred(lambda: registered_targets(_projects(rows)))
+    datasets = _StoredDatasets(rows, targets, with_sandbox=with_sandbox)
     return Definitions(
-        {head.id: _dataset_versions(rows, head, targets) for head in datasets},
-        _latest_versions(rows, heads, "datasource"),
-        _latest_versions(rows, heads, "resolver"),
-        _latest_versions(rows, heads, "calendar"),
+        datasets if rows.is_read_only else datasets.all(),
+        _latest_versions(rows, others, "datasource"),
+        _latest_versions(rows, others, "resolver"),
+        _latest_versions(rows, others, "calendar"),
     )
 
 
@@ -39,7 +38,7 @@ def read_dataset(rows: "DefinitionRows", dataset_id: str) -> DeclaredVersion | N
     head = rows.head("dataset", dataset_id)
     if head is None:
         return None
-    targets = Deferred(lambda: registered_targets(_projects(rows, tuple(rows.heads().values()))))
+    targets = Deferred(lambda: registered_targets(_projects(rows)))
     return with_target(_dataset_version(rows, head, None).value, lambda: targets.value)
 
 
@@ -54,9 +53,9 @@ def _latest_version(rows: "DefinitionRows", head: DefinitionHead) -> LatestVersi
     return LatestVersion(model, head.version, _status(head), head.is_default)
 
 
-def _projects(rows: "DefinitionRows", heads: Iterable[DefinitionHead]) -> Iterator[Project]:
-    for head in heads:
-        if head.kind == "project" and head.status != "disabled":
+def _projects(rows: "DefinitionRows") -> Iterator[Project]:
+    for head in rows.heads("project").values():
+        if head.status != "disabled":
             project: Project = decode_definition("project", rows.get("project", head.id).body)
             yield project
 
@@ -65,6 +64,44 @@ def _dataset_versions(rows: "DefinitionRows", head: DefinitionHead, targets: Def
     latest = _dataset_version(rows, head, None)
     located = Deferred(lambda: with_target(latest.value, lambda: targets.value))
     return DatasetVersions(located, _NumberedVersions(rows, head), _status(head))
+
+
+class _StoredDatasets(Mapping[str, DatasetVersions]):
+    """Every dataset by id, each asked for when it is read: a node of a close reads a few of many."""
+
+    def __init__(self, rows: "DefinitionRows", targets: Deferred[Targets], *, with_sandbox: bool) -> None:
+        self._rows = rows
+        self._targets = targets
+        self._with_sandbox = with_sandbox
+        self._asked: dict[str, DatasetVersions] = {}
+        self._has_all = False
+
+    def all(self) -> Mapping[str, DatasetVersions]:
+        """The same, read at once."""
+        if not self._has_all:
+            heads = [head for head in self._rows.heads("dataset").values() if self._is_visible(head.id)]
+            self._asked = {
+                head.id: self._asked.get(head.id) or _dataset_versions(self._rows, head, self._targets)
+                for head in heads
+            }
+            self._has_all = True
+        return self._asked
+
+    def __getitem__(self, dataset_id: str) -> DatasetVersions:
+        if dataset_id not in self._asked and not self._has_all and self._is_visible(dataset_id):
+            head = self._rows.head("dataset", dataset_id)
+            if head is not None:
+                self._asked[dataset_id] = _dataset_versions(self._rows, head, self._targets)
+        return self._asked[dataset_id]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.all())
+
+    def __len__(self) -> int:
+        return len(self.all())
+
+    def _is_visible(self, dataset_id: str) -> bool:
+        return self._with_sandbox or not dataset_id.startswith(SANDBOX_PREFIX)
 
 
 class _NumberedVersions(Mapping[int, Deferred[DeclaredVersion | None]]):

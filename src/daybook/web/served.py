@@ -140,6 +140,11 @@ class StoreWatch:
     _thread: threading.Thread | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
+    def note_state(self) -> None:
+        """Remember the runs as they are: a watch that begins later finds no change in what an answer already has."""
+        if self._seen is None:
+            self._seen = self._look()
+
     def begin(self) -> None:
         with self._lock:
             self._readers += 1
@@ -208,6 +213,14 @@ class Served:
             ("status", period, ask, look, projects),
             lambda: close_status(self.workspace, projects=projects, period=period, ask=ask, look=look),
         )
+
+    def overview(self, period: str | None) -> "tuple[CloseStatus, CloseGraphResult]":
+        """What the page of the close shows: the state of every node, and the graph of the projects."""
+        from daybook.workspace.close import close_overview
+
+        # In a large close it takes long enough that nobody should wait for it twice.
+        self.watch.note_state()
+        return self._recent(("overview", period), lambda: close_overview(self.workspace, period=period))
 
     def graph(self, period: str | None = None) -> "CloseGraphResult":
         from daybook.workspace.close import close_graph

@@ -96,14 +96,9 @@ def close_graph(workspace: OpenedWorkspace, *, period: str | None = None) -> Clo
     files = CheckedFiles(workspace.read_definitions())
     notices = _error_notices(files)
     with workspace.open_store_or_empty() as store, read_close(files, store, period=period) as close:
-        close.check_cycles()
         if close.span is None:
-            edges = (
-                GraphEdge(dependency.maker, dependency.reader, dependency.dataset)
-                for dependency in close.graph.dependencies
-            )
-            found_projects = tuple(GraphNode(project_id) for project_id in close.projects)
-            return CloseGraphResult(found_projects, tuple(dict.fromkeys(edges)), notices)
+            return _projects_graph(close, notices)
+        close.check_cycles()
         nodes = close.nodes.nodes_in(close.span, sorted(close.projects))
         edges_by_node = close.closure(nodes, close.span, frozenset(close.projects))
         names = tuple(GraphNode(node.project, node.period.identifier) for node in edges_by_node)
@@ -114,6 +109,15 @@ def close_graph(workspace: OpenedWorkspace, *, period: str | None = None) -> Clo
             if edge.maker in edges_by_node
         )
         return CloseGraphResult(names, tuple(dict.fromkeys(pairs)), notices)
+
+
+def _projects_graph(close: Close, notices: tuple[Notice, ...]) -> CloseGraphResult:
+    close.check_cycles()
+    edges = (
+        GraphEdge(dependency.maker, dependency.reader, dependency.dataset) for dependency in close.graph.dependencies
+    )
+    projects = tuple(GraphNode(project_id) for project_id in close.projects)
+    return CloseGraphResult(projects, tuple(dict.fromkeys(edges)), notices)
 
 
 def close_status(
@@ -131,26 +135,38 @@ def close_status(
     Without a period, those of the periods that have been run.
     """
     files = CheckedFiles(workspace.read_definitions())
-    notices = _error_notices(files)
-    with workspace.open_store_or_empty() as store:
-        if period is None:
-            with read_close(files, store) as close:
-                period, active_notices = _periods_run(close), close.notices()
-            if period is None:
-                return CloseStatus((), notices=(*notices, *active_notices))
-        with read_close(files, store, period=period, asks_databases=ask, looks=look) as close:
-            if close.span is None:
-                return CloseStatus((), notices=notices)
-            active = sorted(close.active_projects)
-            named = tuple(projects)
-            targets = sorted(close.select(named)[0]) if named else active
-            close.check_cycles(active)
-            nodes = close.nodes.nodes_in(close.span, targets)
-            statuses = close.statuses(close.closure(nodes, close.span, frozenset(active)))
-            span_nodes = frozenset(nodes)
-            shown = tuple(status for node, status in statuses.items() if node in span_nodes)
-            left_out = close.nodes.left_out(close.span, targets)
-            return CloseStatus(shown, left_out, (*notices, *close.notices()), _project_folders(files))
+    with (
+        workspace.open_store_or_empty() as store,
+        read_close(files, store, period=period, asks_databases=ask, looks=look) as close,
+    ):
+        return _status_of(close, files, projects)
+
+
+def close_overview(workspace: OpenedWorkspace, *, period: str | None = None) -> tuple[CloseStatus, CloseGraphResult]:
+    """The state of every node and the projects' graph, of one look at the files and the store."""
+    files = CheckedFiles(workspace.read_definitions())
+    with workspace.open_store_or_empty() as store, read_close(files, store, period=period) as close:
+        return _status_of(close, files), _projects_graph(close, _error_notices(files))
+
+
+def _status_of(close: Close, files: CheckedFiles, projects: Iterable[str] = ()) -> CloseStatus:
+    notices = (*_error_notices(files), *close.notices())
+    if close.span is None:
+        if (period := _periods_run(close)) is None:
+            return CloseStatus((), notices=notices)
+        close = close.within(period)
+    span = close.span
+    if span is None:
+        raise AssertionError("a close within a period has a span")
+    active = sorted(close.active_projects)
+    named = tuple(projects)
+    targets = sorted(close.select(named)[0]) if named else active
+    close.check_cycles(active)
+    nodes = close.nodes.nodes_in(span, targets)
+    statuses = close.statuses(close.closure(nodes, span, frozenset(active)))
+    span_nodes = frozenset(nodes)
+    shown = tuple(status for node, status in statuses.items() if node in span_nodes)
+    return CloseStatus(shown, close.nodes.left_out(span, targets), notices, _project_folders(files))
 
 
 def _project_folders(files: CheckedFiles) -> dict[str, str]:

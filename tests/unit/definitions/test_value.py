@@ -1,5 +1,6 @@
 """What is known of definitions, and the next values: activated, registered, awaited, applied."""
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -7,9 +8,9 @@ import pytest
 from daybook.definitions.activated import ProjectInput, as_activated, validated_inputs
 from daybook.definitions.deferred import Deferred
 from daybook.definitions.loading import load_text
-from daybook.definitions.registered import with_awaited, with_makers, with_registrations
+from daybook.definitions.registered import with_awaited, with_awaited_versions, with_makers, with_registrations
 from daybook.definitions.seen import project_digest, seen_digest
-from daybook.definitions.value import DatasetVersions, Definitions, LatestVersion, RecordedVersions
+from daybook.definitions.value import DatasetVersions, Definitions, LatestVersion, Overlaid, RecordedVersions
 from daybook.model.dataset import Dataset, View
 from daybook.model.datasource import Resolver
 from daybook.model.definition import DatasetVersion, DeclaredVersion, Definition
@@ -165,7 +166,7 @@ def test_only_what_is_not_registered_yet_is_awaited() -> None:
     expected = with_registrations(ORDERS, {"orders": dataset("orders", "z"), "made": dataset("made", "m")})
     awaiting = with_awaited(ORDERS, expected)
     assert (names(awaiting.dataset("orders")), names(awaiting.dataset("made"))) == (["a", "b"], ["m"])
-    of_version_3 = with_awaited(ORDERS, expected, [ProjectInput("orders", 3, False)])
+    of_version_3 = with_awaited_versions(ORDERS, expected, [ProjectInput("orders", 3, False)])
     assert names(of_version_3.dataset("orders")) == ["z"]
 
 
@@ -224,3 +225,23 @@ class TestSeenDigest:
         (moved,) = load_text(f"# moved\n{project().source.text}", "p.yaml")
         assert moved.model == project().model
         assert project_digest(moved) != project_digest(project())
+
+
+def test_a_mapping_with_changed_items_asks_for_the_others_when_they_are_read() -> None:
+    asked: list[str] = []
+
+    class Asked(Mapping[str, int]):
+        def __getitem__(self, key: str) -> int:
+            asked.append(key)
+            return {"a": 1, "b": 2}[key]
+
+        def __iter__(self) -> Iterator[str]:
+            return iter(("a", "b"))
+
+        def __len__(self) -> int:
+            return 2
+
+    changed = Overlaid(Overlaid(Asked(), {"b": 3, "c": 4}), {"c": 5})
+    assert (changed["b"], changed["c"], asked) == (3, 5, [])
+    assert (list(changed), len(changed), "c" in changed, "d" in changed) == (["a", "b", "c"], 3, True, False)
+    assert dict(changed) == {"a": 1, "b": 3, "c": 5}

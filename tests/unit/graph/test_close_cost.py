@@ -14,20 +14,25 @@ import pytest
 import yaml
 from sqlalchemy import Engine, event
 
+from daybook.definitions.changes import DefinitionHead
 from daybook.graph import data_changes
 from daybook.graph.build import build
 from daybook.graph.build_plan import BuildRequest
+from daybook.graph.close import read_close
 from daybook.graph.dependencies import derive_graph
 from daybook.graph.listener import BuildListener
+from daybook.graph.nodes import Node
 from daybook.io.filesystem import FileStat, list_files
 from daybook.io.storage import Storage
+from daybook.model.serialization import stored_json
 from daybook.resolve.calendars.calendar import CalendarYear, IdentifierPattern
 from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt.prepare import PreparedRun
 from daybook.runs.attempt.request import RunRequest
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.lifecycle.apply import apply
-from daybook.workspace.close import close_status
+from daybook.store.database import definition_rows, outcomes
+from daybook.workspace.close import close_graph, close_overview, close_status
 from daybook.workspace.lifecycle import activate_projects
 from daybook.workspace.open_workspace import open_workspace
 from tests.prepared_runs import prepare_runs
@@ -138,23 +143,80 @@ def test_a_build_derives_the_graph_once_and_plans_each_project_once(
     assert (len(derived), len(applied)) == (1, 1)
 
 
-def queries_of_nodes(root: Path, projects: int, monkeypatch: pytest.MonkeyPatch) -> set[int]:
-    """How many queries lie between the nodes of a build of the last project."""
+def queries_of_nodes(root: Path, projects: int, monkeypatch: pytest.MonkeyPatch) -> set[tuple[int, int]]:
+    """How many queries lie between the nodes of a build of the last project, and how many definitions are read."""
     folder = Folder(close(root, projects), no_session)
     for month in MONTHS:
         folder.write_csv(f"data/s{projects - 1}/{month}.csv", [{"account": "other", "amount": "2.00"}])
-    begun: list[int] = []
+    begun: list[tuple[int, int]] = []
+    heads: list[object] = []
+
+    def read_head(row: Any) -> DefinitionHead:
+        heads.append(row)
+        return to_head(row)
+
+    to_head = definition_rows._to_head
+    monkeypatch.setattr(definition_rows, "_to_head", read_head)
     workspace = folder.load()
     with folder.around(workspace) as around, counted_queries() as queries:
 
         def record(environment: RunEnvironment, prepared: PreparedRun) -> Any:
-            begun.append(len(queries))
+            begun.append((len(queries), len(heads)))
             return record_run(environment, prepared)
 
         monkeypatch.setattr("daybook.graph.build.execute_run", record)
         request = BuildRequest(f"{MONTHS[0]}..{MONTHS[-1]}", jobs=1)
         assert build(CheckedFiles(workspace), around, request, BuildListener()).count("ran") == len(MONTHS)
-    return {after - before for before, after in pairwise(begun)}
+    return {(after[0] - before[0], after[1] - before[1]) for before, after in pairwise(begun)}
+
+
+def test_what_a_build_does_for_a_node_does_not_grow_with_the_nodes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counted by how often nodes are looked up, which whatever goes through all nodes does for each of them."""
+    looked_up: list[float] = []
+    for projects in (3, 12):
+        folder = Folder.new(tmp_path / str(projects), no_session)
+        for number in range(projects):
+            folder.project(to_table(f"t{number}"), id_=f"p{number}")
+        activate_projects(open_workspace(folder.root))
+        hashed: list[Node] = []
+
+        def count_hash(node: Node, hashed: list[Node] = hashed) -> int:
+            hashed.append(node)
+            return hash((node.project, node.period.identifier))
+
+        monkeypatch.setattr(Node, "__hash__", count_hash)
+        monkeypatch.setattr("daybook.graph.build.execute_run", record_run)
+        workspace = folder.load()
+        with folder.around(workspace) as around:
+            result = build(CheckedFiles(workspace), around, BuildRequest("2026-01..2026-02"), BuildListener())
+        assert result.count("ran") == projects * 2
+        looked_up.append(len(hashed) / (projects * 2))
+    assert looked_up[1] <= looked_up[0] + 1
+
+
+def test_a_node_of_a_build_reads_its_own_run_of_a_project_with_many_periods(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = close(tmp_path / "w", 1)
+    folder = Folder(root, no_session)
+    for month in MONTHS:
+        folder.write_csv(f"data/s0/{month}.csv", [{"account": "other", "amount": "2.00"}])
+    read: list[str] = []
+
+    def read_json(text: str) -> Any:
+        read.append(text)
+        return stored_json(text)
+
+    monkeypatch.setattr(outcomes, "stored_json", read_json)
+    monkeypatch.setattr("daybook.graph.build.execute_run", record_run)
+    workspace = folder.load()
+    with folder.around(workspace) as around:
+        result = build(CheckedFiles(workspace), around, BuildRequest(f"{MONTHS[0]}..{MONTHS[-1]}"), BuildListener())
+    assert result.count("ran") == len(MONTHS)
+    # Every snapshot once to plan the build, and each node that of its own last run.
+    assert len(read) == 2 * len(MONTHS)
 
 
 def test_a_node_of_a_build_asks_the_store_as_often_in_a_large_close(
@@ -187,6 +249,24 @@ def test_every_definition_is_parsed_once_and_every_period_made_once(
     definitions = [text for text in parsed if not text.startswith("name:")]
     assert len(definitions) == len(set(definitions)) == len(list(root.rglob("*.yaml"))) - 1
     assert len(made) == len(set(made))
+
+
+def test_the_page_of_a_close_looks_at_files_and_store_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workspace = open_workspace(close(tmp_path / "w", 3))
+    expected = close_status(workspace), close_graph(workspace)
+    with counted_queries() as queries:
+        close_status(workspace, period=f"{MONTHS[0]}..{MONTHS[-1]}")
+    of_status = len(queries)
+    looks: list[object] = []
+
+    def looking(*arguments: Any, **options: Any) -> Any:
+        looks.append(arguments)
+        return read_close(*arguments, **options)
+
+    monkeypatch.setattr("daybook.workspace.close.read_close", looking)
+    with counted_queries() as queries:
+        assert close_overview(workspace) == expected
+    assert (len(queries), len(looks)) == (of_status, 1)
 
 
 def test_neither_spark_nor_what_only_runs_need_is_imported(tmp_path: Path) -> None:

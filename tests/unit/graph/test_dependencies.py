@@ -7,6 +7,7 @@ import pytest
 from daybook.definitions.files import definitions_of_files
 from daybook.definitions.loading import load_text
 from daybook.definitions.loading.workspace import LoadedWorkspace
+from daybook.graph import dependencies
 from daybook.graph.dependencies import Dependency, ProjectGraph, cycle_errors, derive_graph
 from tests.workspaces import Folder, assign, no_session, to_path, to_table
 
@@ -127,3 +128,29 @@ def test_what_is_needed_and_what_needs() -> None:
     assert found.upstream(["c"]) == {"a", "b", "c"}
     assert found.downstream(["b"]) == {"b", "c"}
     assert found.downstream(["a"]) == {"a", "b", "c", "d"}
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [("out/{{identifier}}/sums", "out/all/{{identifier}}"), ("{{YYYY}}-{{MM}}/sums", "2026-01/sums"), ("o{{MM}}", "o")],
+)
+def test_tokens_stand_for_any_text_within_a_name(folder: Folder, written: str, read: str) -> None:
+    folder.dataset("sums", [{"name": "order_id", "type": "string"}], {"path": read, "format": "csv"})
+    folder.project(to_path({"path": written, "format": "csv"}, columns=["order_id"]), id_="maker")
+    folder.project(to_path({"path": f"deep/{written}", "format": "csv"}, columns=["order_id"]), id_="other")
+    folder.project(to_table("copy"), id_="reader", input_="sums")
+    assert pairs(folder) == {("maker", "reader", "sums")}
+
+
+def test_a_reader_is_compared_with_what_is_written_below_its_folder(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(8):
+        location = {"path": f"data/s{number}/{{{{identifier}}}}.csv"}
+        folder.dataset(f"s{number}", [{"name": "order_id", "type": "string"}], location)
+        target = {"path": f"out/t{number}/{{{{identifier}}}}.csv", "format": "csv"}
+        folder.project(to_path(target, columns=["order_id"]), id_=f"p{number}", input_=f"s{number}")
+    compared: list[tuple[str, str]] = []
+    monkeypatch.setattr(dependencies, "_may_be_same", lambda one, other: compared.append((one, other)))
+    assert pairs(folder) == set()
+    assert compared == []

@@ -1,6 +1,7 @@
 """Readers cost little: a page asks the store and the disk a few times, and again only for what can have changed."""
 
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine
 from starlette.testclient import TestClient
 
+from daybook.web.served import StoreWatch
 from tests.page import client
 from tests.workspaces import Folder, no_session, to_table
 from tests.written_runs import write_run
@@ -126,3 +128,25 @@ def test_a_run_that_can_change_is_read_again(reader: TestClient, folder: Folder,
         served.watch.number += 1
         served.run(run)
         assert use.statements == seen
+
+
+def test_a_watch_that_begins_after_the_page_of_the_close_computes_nothing_again(
+    reader: TestClient, folder: Folder, run: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert reader.get("/close").status_code == 200
+    served = reader.app.state.loader.load().state.served  # type: ignore[attr-defined]
+    looks = threading.Semaphore(0)
+    look = StoreWatch._look
+
+    def count_look(watch: StoreWatch) -> Any:
+        looks.release()
+        return look(watch)
+
+    monkeypatch.setattr(StoreWatch, "_look", count_look)
+    served.watch.begin()
+    try:
+        # What the first look found is compared before the second one begins.
+        assert all(looks.acquire(timeout=60) for _ in range(2))
+        assert served.watch.number == 0
+    finally:
+        served.watch.end()

@@ -12,7 +12,6 @@ from daybook.definitions.activated import as_activated
 from daybook.definitions.changes import find_changes, with_changes
 from daybook.definitions.loading import LoadedWorkspace
 from daybook.definitions.reachable import reachable_definitions
-from daybook.definitions.registered import with_makers
 from daybook.definitions.value import Definitions
 from daybook.errors import Notice, notice, raise_all
 from daybook.io.location_checks import is_same_location, refuse_overlap
@@ -268,7 +267,7 @@ def prepare(
     ]
     snapshot = _describe_run(environment, transaction, checked, version, sandbox, period)
     periods: PeriodLookup = StoredPeriods(transaction, workspace.root, environment.storage)
-    seen = with_makers(definitions, workspace.definitions["project"].values())
+    seen = definitions.with_makers(checked.files.makers)
     if sandbox is not None and request.reads_sandbox:
         periods = in_sandbox = SandboxPeriods(
             transaction, snapshot.provenance.user, workspace.root, environment.storage

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from daybook.definitions.files import definitions_of_files
 from daybook.definitions.loading import LoadedWorkspace
 from daybook.definitions.value import Definitions
 from daybook.errors import Notice
@@ -40,11 +39,15 @@ class CheckedRequest:
     """A request, the project it names in the files of the workspace, and what there is to say of other files."""
 
     request: RunRequest
-    workspace: LoadedWorkspace
+    files: CheckedFiles
     definition: Definition[Project]
     notices: tuple[Notice, ...]
     # The value of every parameter, given or default.
     parameters: Mapping[str, Any]
+
+    @property
+    def workspace(self) -> LoadedWorkspace:
+        return self.files.workspace
 
     def periods(self, definitions: Definitions) -> tuple[Period, ...]:
         """One period, or `2026-01..2026-12` in order."""
@@ -53,11 +56,10 @@ class CheckedRequest:
 
 def check_request(files: CheckedFiles, request: RunRequest) -> CheckedRequest:
     """Raises what is wrong with anything the project reaches, with the values of parameters and with the period."""
-    workspace = files.workspace
     definition, notices = files.load_project(request.project)
     parameters = parameter_values(definition.id, definition.model.parameters, request.parameters)
-    checked = CheckedRequest(request, workspace, definition, notices, parameters)
+    checked = CheckedRequest(request, files, definition, notices, parameters)
     calendar_id = definition.model.calendar_id
-    if calendar_id is None or workspace.get("calendar", calendar_id) is not None:
-        checked.periods(definitions_of_files(workspace))
+    if calendar_id is None or files.workspace.get("calendar", calendar_id) is not None:
+        checked.periods(files.definitions)
     return checked

@@ -10,7 +10,7 @@ from daybook.definitions.activated import ProjectInput, as_activated, unpinned_i
 from daybook.definitions.breaking_changes import BreakingChange, find_breaking_changes
 from daybook.definitions.changes import DefinitionChange, is_changed_dataset
 from daybook.definitions.column_changes import added_columns
-from daybook.definitions.registered import with_awaited
+from daybook.definitions.registered import with_awaited, with_awaited_versions
 from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, Notice, error_to_json, notice
 from daybook.errors.render import Finding, findings_of
@@ -161,7 +161,7 @@ class ProjectEffects:
         if written is not None:
             project = written.model.model_copy(update={"input": active.project.input})
         definition = Definition("project", project, written.source if written else SourceMap.empty())
-        current = with_awaited(self._awaiting, self._expected, active.inputs)
+        current = with_awaited_versions(self._awaiting, self._expected, active.inputs)
         validation = check_project(definition, as_activated(current, active.inputs), self._plans)
         breaks = tuple(_find_breaks(active, current))
         after: ProjectStatus = "conflict" if breaks or validation.errors else "active"

@@ -30,7 +30,7 @@ def require_runnable(transaction: Transaction, project_id: str, written: Project
         hint = f"{before}`daybook activate {project_id}`, or `daybook run {project_id} --period PERIOD --draft`"
         raise DaybookError("STORE_021", project_id=project_id, version=active.version, hint=hint)
     for item in active.inputs:
-        if item.version not in transaction.definitions.versions("dataset", item.dataset_id):
+        if not transaction.definitions.has_version("dataset", item.dataset_id, item.version):
             raise DaybookError("STORE_034", project_id=project_id, dataset_id=item.dataset_id, version=item.version)
     return active
 

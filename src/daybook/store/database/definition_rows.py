@@ -132,6 +132,31 @@ def _without_filled_location(stored: Dataset | View, structure_digest: str) -> D
     return bare if encode_definition("dataset", bare).structure_digest == structure_digest else stored
 
 
+_HEAD_COLUMNS = (
+    DEFINITION.c.kind,
+    DEFINITION.c.id,
+    DEFINITION.c.latest_version,
+    DEFINITION.c.status,
+    DEFINITION.c.text_digest,
+    DEFINITION.c.structure_digest,
+    DEFINITION.c.workspace,
+    DEFINITION.c.is_default,
+)
+
+
+def _to_head(row: Any) -> DefinitionHead:
+    return DefinitionHead(
+        row.kind,
+        row.id,
+        row.latest_version,
+        row.status,
+        row.text_digest,
+        row.structure_digest,
+        row.workspace,
+        row.is_default,
+    )
+
+
 _DEFINITION_LOCK = 4_021_994_218
 
 
@@ -155,7 +180,7 @@ class DefinitionRows:
 
     def __init__(self, connection: Connection, *, is_read_only: bool = False) -> None:
         self._connection = connection
-        self._is_read_only = is_read_only
+        self.is_read_only = is_read_only
         self._ahead: _ReadAhead | None = None
         self._heads: dict[tuple[str, str], Row[Any] | None] = {}
         self._versions: dict[tuple[str, str, int], Row[Any] | None] = {}
@@ -175,7 +200,7 @@ class DefinitionRows:
         if self._ahead is not None:
             return self._ahead.heads.get((kind, definition_id))
         key = (kind, definition_id)
-        if key not in self._heads or not self._is_read_only:
+        if key not in self._heads or not self.is_read_only:
             self._heads[key] = find_head(self._connection, kind, definition_id)
         return self._heads[key]
 
@@ -187,7 +212,7 @@ class DefinitionRows:
         key = (kind, definition_id, version)
         if self._ahead is not None and (row := self._ahead.versions.get(key)) is not None:
             return row
-        if key not in self._versions or not self._is_read_only:
+        if key not in self._versions or not self.is_read_only:
             self._versions[key] = find_version(self._connection, kind, definition_id, version)
         return self._versions[key]
 
@@ -196,35 +221,19 @@ class DefinitionRows:
         if self._connection.dialect.name == "postgresql":
             self._connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _DEFINITION_LOCK})
 
-    def heads(self, kind: DefinitionKind | None = None) -> dict[tuple[DefinitionKind, str], DefinitionHead]:
-        query = select(
-            DEFINITION.c.kind,
-            DEFINITION.c.id,
-            DEFINITION.c.latest_version,
-            DEFINITION.c.status,
-            DEFINITION.c.text_digest,
-            DEFINITION.c.structure_digest,
-            DEFINITION.c.workspace,
-            DEFINITION.c.is_default,
-        )
-        if kind is not None:
-            query = query.where(DEFINITION.c.kind == kind)
-        return {(row.kind, row.id): DefinitionHead(*row) for row in self._connection.execute(query)}
+    def heads(self, *kinds: DefinitionKind) -> dict[tuple[DefinitionKind, str], DefinitionHead]:
+        """Of these kinds, or of all."""
+        if self._ahead is not None:
+            rows = (row for row in self._ahead.heads.values() if not kinds or row.kind in kinds)
+            return {(row.kind, row.id): _to_head(row) for row in rows}
+        query = select(*_HEAD_COLUMNS)
+        if kinds:
+            query = query.where(DEFINITION.c.kind.in_(kinds))
+        return {(row.kind, row.id): _to_head(row) for row in self._connection.execute(query)}
 
     def head(self, kind: DefinitionKind, definition_id: str) -> DefinitionHead | None:
         row = self._find_head(kind, definition_id)
-        if row is None:
-            return None
-        return DefinitionHead(
-            kind,
-            row.id,
-            row.latest_version,
-            row.status,
-            row.text_digest,
-            row.structure_digest,
-            row.workspace,
-            row.is_default,
-        )
+        return _to_head(row) if row is not None else None
 
     def get(self, kind: DefinitionKind, definition_id: str, version: int | None = None) -> StoredDefinition:
         """That version as it was written; the latest with its present name and description."""
@@ -251,6 +260,9 @@ class DefinitionRows:
             self.get(kind, definition_id, version)
             raise AssertionError("a version that get() finds has a row")
         return WrittenVersion(row.version, row.body, row.structure_digest)
+
+    def has_version(self, kind: DefinitionKind, definition_id: str, version: int) -> bool:
+        return self._find_version(kind, definition_id, version) is not None
 
     def versions(self, kind: DefinitionKind, definition_id: str) -> tuple[int, ...]:
         query = (

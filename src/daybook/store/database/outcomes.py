@@ -168,12 +168,16 @@ class CloseQueries:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def runs(self, projects: Iterable[str] | None = None) -> dict[tuple[str, str], NodeRuns]:
-        """By project and period; runs of drafts do not count."""
+    def runs(
+        self, projects: Iterable[str] | None = None, *, period: str | None = None
+    ) -> dict[tuple[str, str], NodeRuns]:
+        """By project and period, all of them or of one; runs of drafts do not count."""
         # The tokens of a project's period only grow, whatever the clock does.
         query = select(RUN).where(RUN.c.is_draft.is_(False)).order_by(RUN.c.token)
         if projects is not None:
             query = query.where(RUN.c.project_id.in_(sorted(projects)))
+        if period is not None:
+            query = query.where(RUN.c.period == period)
         runs_by_node: dict[tuple[str, str], NodeRuns] = {}
         for row in self._connection.execute(query):
             run = to_run_record(row)
@@ -199,6 +203,21 @@ class CloseQueries:
             commit = to_record(OutputCommit, OUTPUT_COMMIT, row)
             commits_by_run.setdefault(row._mapping[OUTPUT_COMMIT.c.run_id], []).append(commit)
         return commits_by_run
+
+    def last_writes(self, projects: Iterable[str] | None = None) -> dict[tuple[str, str], dict[str, datetime.datetime]]:
+        """By project and place, when the last completed run of each period that wrote there was created."""
+        query = (
+            select(RUN.c.project_id, OUTPUT_COMMIT.c.destination, RUN.c.period, func.max(RUN.c.created_at).label("at"))
+            .join(OUTPUT_COMMIT, OUTPUT_COMMIT.c.run_id == RUN.c.id)
+            .where(RUN.c.is_draft.is_(False), RUN.c.status == "completed")
+            .group_by(RUN.c.project_id, OUTPUT_COMMIT.c.destination, RUN.c.period)
+        )
+        if projects is not None:
+            query = query.where(RUN.c.project_id.in_(sorted(projects)))
+        writes: dict[tuple[str, str], dict[str, datetime.datetime]] = {}
+        for row in self._connection.execute(query):
+            writes.setdefault((row.project_id, row.destination), {})[row.period] = row.at
+        return writes
 
     def slices(self) -> dict[str, dict[str, Slice]]:
         """Every slice, by destination and period."""

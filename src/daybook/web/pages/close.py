@@ -109,7 +109,8 @@ def close(
         entered_text(state),
         entered_text(folder),
     )
-    status, graph, latest, works = served.status(period), served.graph(), served.runs(limit=10), served.actions.works
+    status, graph = served.overview(period)
+    latest, works = served.runs(limit=10), served.actions.works
 
     def values() -> dict[str, Any]:
         rows = folder_rows(status, search=search, state=state, folder=folder)
