@@ -33,6 +33,7 @@ BENCHMARKS: tuple[tuple[str, Words, Words, Words], ...] = (
     ("close_build", ("4", "5"), ("10", "5"), ("2", "1")),
     ("close_growth", ("10", "100"), (), ("2",)),
     ("close_status", ("20",), (), ("2",)),
+    ("small_nodes", ("10", "4"), (), ("2", "2")),
     ("engine_growth", ("chain", "aggregates", "outputs", "--rows", "50000"), (), ("outputs", "--rows", "1000")),
     ("engine_pipeline", ("--rows", "1000000"), (), ("--rows", "10000", "--rounds", "1")),
     ("expression", (), (), ()),

@@ -1,7 +1,9 @@
 """What commands on a close cost while it grows: 10, 100 and 1,000 projects of 12 periods, in chains and in fans.
 
-Run it as `python -m benchmarks.close_growth [PROJECTS…] [--shape chain | fan] [--steps STEP…]`. Each step is a process
-of its own, in which nodes are recorded instead of computed by Spark: what is left is what Daybook does for each node.
+Run it as `python -m benchmarks.close_growth [PROJECTS…] [--shape chain | fan] [--steps STEP…] [--first PROJECTS]`.
+Each step is a process of its own, in which nodes are recorded instead of computed by Spark: what is left is what
+Daybook does for each node. With `--first`, builds are of that many projects, and compared is what lies between nodes:
+so a node of a close of 1,000 projects can be measured without 12,000 runs.
 Aims: at 1,000 projects at most 1.3 times the processor time of 100 projects for each node, and `status` within five
 seconds and 1 GB.
 """
@@ -25,6 +27,8 @@ from daybook.graph.build import build
 from daybook.graph.build_plan import BuildRequest
 from daybook.graph.listener import BuildListener
 from daybook.resolve.project_files import CheckedFiles
+from daybook.runs.attempt.prepare import PreparedRun
+from daybook.runs.environment import RunEnvironment
 from daybook.workspace.close import close_graph, close_status, plan_close_build
 from daybook.workspace.lifecycle import activate_projects
 from daybook.workspace.open_workspace import open_workspace
@@ -51,6 +55,8 @@ class Cost:
     statements: int
     transactions: int
     peak_bytes: int
+    # Of the processor, between two nodes of a build that runs them.
+    between_nodes: float | None = None
 
 
 def main(arguments: list[str]) -> int:
@@ -58,13 +64,14 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("projects", type=int, nargs="*", default=[10, 100, 1000])
     parser.add_argument("--shape", choices=("chain", "fan"), default="chain")
     parser.add_argument("--steps", nargs="+", choices=STEPS, default=STEPS)
+    parser.add_argument("--first", type=int, help="build only the first of the projects")
     parser.add_argument("--limit", type=int, default=900, help="seconds after which a step is given up")
     # A step in a process of its own.
     parser.add_argument("--step", choices=STEPS)
     parser.add_argument("--root", type=Path)
     wanted = parser.parse_args(arguments)
     if wanted.step is not None:
-        print(json.dumps(asdict(measure(wanted.step, wanted.root))))
+        print(json.dumps(asdict(measure(wanted.step, wanted.root, wanted.first))))
         return 0
     costs: dict[tuple[str, int], Cost] = {}
     for projects in wanted.projects:
@@ -72,7 +79,7 @@ def main(arguments: list[str]) -> int:
             root = define_close(Path(folder) / "w", projects, wanted.shape)
             print(f"\n{projects} projects in {wanted.shape}s, {len(MONTHS)} periods", flush=True)
             for step in wanted.steps:
-                cost = measure_apart(step, root, wanted.limit)
+                cost = measure_apart(step, root, wanted.limit, wanted.first)
                 if cost is None:
                     print(f"  {step:9} not done within {wanted.limit} s", flush=True)
                     break
@@ -88,6 +95,8 @@ def report(costs: dict[tuple[str, int], Cost]) -> Any:
         small, large = costs.get((step, 100)), costs.get((step, 1000))
         if small is not None and large is not None:
             ratio = large.processor / 1000 / (small.processor / 100)
+            if large.between_nodes and small.between_nodes:
+                ratio = large.between_nodes / small.between_nodes
             print(f"{step}: {ratio:.2f} times the processor time of 100 projects for each node")
             yield ratio <= GROWTH
     status = costs.get(("status", 1000))
@@ -96,6 +105,11 @@ def report(costs: dict[tuple[str, int], Cost]) -> Any:
 
 
 def described(cost: Cost, step: str, projects: int) -> str:
+    if cost.between_nodes is not None:
+        return (
+            f"{cost.seconds:7.1f} s, {cost.processor:7.1f} s of processor time, {cost.between_nodes * 1000:6.1f} ms "
+            f"between nodes; {cost.peak_bytes / 1e6:5.0f} MB"
+        )
     nodes = projects if step in ("validate", "activate") else projects * len(MONTHS)
     unit = "project" if step in ("validate", "activate") else "node"
     return (
@@ -105,8 +119,9 @@ def described(cost: Cost, step: str, projects: int) -> str:
     )
 
 
-def measure_apart(step: str, root: Path, limit: int) -> Cost | None:
+def measure_apart(step: str, root: Path, limit: int, first: int | None) -> Cost | None:
     command = [sys.executable, "-m", "benchmarks.close_growth", "--step", step, "--root", str(root)]
+    command += ["--first", str(first)] if first is not None else []
     try:
         done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=limit)
     except subprocess.TimeoutExpired:
@@ -114,7 +129,7 @@ def measure_apart(step: str, root: Path, limit: int) -> Cost | None:
     return Cost(**json.loads(done.stdout.splitlines()[-1]))
 
 
-def measure(step: str, root: Path) -> Cost:
+def measure(step: str, root: Path, first: int | None) -> Cost:
     counts = {"statements": 0, "transactions": 0}
 
     def count_statement(*_: Any) -> None:
@@ -126,13 +141,15 @@ def measure(step: str, root: Path) -> Cost:
     event.listen(Engine, "before_cursor_execute", count_statement)
     event.listen(Engine, "begin", count_transaction)
     began, before = time.perf_counter(), time.process_time()
-    act(step, root)
+    between = act(step, root, first)
     seconds, processor = time.perf_counter() - began, time.process_time() - before
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return Cost(round(seconds, 3), round(processor, 3), counts["statements"], counts["transactions"], peak)
+    counted = counts["statements"], counts["transactions"]
+    return Cost(round(seconds, 3), round(processor, 3), *counted, peak, between)
 
 
-def act(step: str, root: Path) -> None:
+def act(step: str, root: Path, first: int | None = None) -> float | None:
+    """The processor time between two nodes, of a build of the first projects."""
     workspace = open_workspace(root)
     match step:
         case "validate":
@@ -146,19 +163,29 @@ def act(step: str, root: Path) -> None:
         case "dry-run":
             plan_close_build(workspace, BuildRequest(SPAN))
         case "build":
-            build_recorded(root)
+            return build_recorded(root, first)
         case _:
             Folder(root, no_session).write_csv("data/s0/2026-06.csv", [{"account": "late", "amount": "2.00"}])
-            build_recorded(root)
+            return build_recorded(root, first)
+    return None
 
 
-def build_recorded(root: Path) -> None:
-    """A build whose nodes leave in the store what a run leaves there."""
+def build_recorded(root: Path, first: int | None) -> float | None:
+    """A build whose nodes leave in the store what a run leaves there; the processor time between two of the first."""
     folder = Folder(root, no_session)
+    names = () if first is None else tuple(f"p{number:04}" for number in range(first))
+    ended: list[float] = []
+
+    def record_node(environment: RunEnvironment, prepared: PreparedRun) -> Any:
+        result = record_run(environment, prepared)
+        ended.append(time.process_time())
+        return result
+
     workspace = folder.load()
-    with folder.around(workspace) as around, patch("daybook.graph.build.execute_run", record_run):
-        result = build(CheckedFiles(workspace), around, BuildRequest(SPAN, jobs=1), BuildListener())
+    with folder.around(workspace) as around, patch("daybook.graph.build.execute_run", record_node):
+        result = build(CheckedFiles(workspace), around, BuildRequest(SPAN, names, jobs=1), BuildListener())
     assert result.is_ok, result.problems[:3]
+    return (ended[-1] - ended[0]) / (len(ended) - 1) if first is not None and len(ended) > 1 else None
 
 
 def define_close(root: Path, projects: int, shape: str) -> Path:
