@@ -1,7 +1,6 @@
 """The group close of the examples, built on Spark, against the same close by hand: every cell that was written."""
 
 from collections import Counter
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -19,25 +18,23 @@ from daybook.workspace.runs import list_runs
 from tests.group_close import COLUMNS, copy_example, expected_tables
 from tests.group_close_by_hand import MONTHS, TOTAL, Cells
 from tests.office import sheet_values
-from tests.spark_session import as_users_run_it
 
 FIRST, *_, LAST = MONTHS
 YEAR_END = "2025-12"
 
 
 @pytest.fixture(scope="module")
-def workspace(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenedWorkspace]:
+def workspace(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> OpenedWorkspace:
     """The first month is built."""
     root = copy_example(tmp_path_factory.mktemp("examples") / "group-close")
     workspace = open_workspace(root, session=lambda: spark)
     activate_projects(workspace, ())
-    with as_users_run_it(spark):
-        build(workspace, FIRST)
-        yield workspace
+    build(workspace, FIRST)
+    return workspace
 
 
 @pytest.fixture(scope="module")
-def all_months(workspace: OpenedWorkspace) -> OpenedWorkspace:
+def all_months(workspace: OpenedWorkspace, product_settings: None) -> OpenedWorkspace:
     build(workspace, f"{FIRST}..{LAST}")
     return workspace
 
