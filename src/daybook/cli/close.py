@@ -14,6 +14,7 @@ from daybook.cli.terminal import (
     echo_json,
     echo_json_line,
     echo_note,
+    shorten_paths_in,
     show_notice,
     show_table,
 )
@@ -266,7 +267,7 @@ def show_build_result(result: "BuildResult") -> None:
     if rows:
         show_table(("project", "period", "result", "run", "seconds"), rows)
     for reason in result.reasons:
-        echo(reason)
+        echo(shorten_paths_in(reason))
     _show_left_out(result.left_out)
 
 

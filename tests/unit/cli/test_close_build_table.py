@@ -1,6 +1,7 @@
 """The table that people watch during a build: node, state and time, within the lines of the terminal."""
 
 import io
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -112,3 +113,15 @@ def test_what_waits_for_a_node_that_failed_is_one_line(capsys: pytest.CaptureFix
     assert list(result.problems) == expected
     show_build_result(result)
     assert capsys.readouterr().out.splitlines()[-3:] == expected
+
+
+def test_files_of_a_failed_node_are_named_as_seen_from_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    reason = f"TOTALS_010 {tmp_path}/data/a.csv: the number of rows is 1, and 2 by {tmp_path}/data/a.control.csv"
+    show_build_result(BuildResult("b", (NodeResult(node("ledger"), "failed", "run", reason, is_failure=True),)))
+    *_, shown_reason = capsys.readouterr().out.splitlines()
+    assert shown_reason == (
+        "ledger 2026-01: TOTALS_010 data/a.csv: the number of rows is 1, and 2 by data/a.control.csv"
+    )
