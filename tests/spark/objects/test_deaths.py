@@ -1,18 +1,22 @@
 """Runs and commits on an object store that die at every step: a retry completes them, once."""
 
+import random
 import signal
 from typing import NoReturn
 from unittest.mock import patch
 
 import pytest
 
+from daybook.errors import DaybookError, flatten
 from daybook.io.registry import writer_for
 from daybook.io.target import Target
 from daybook.io.writer import StagedOutput
 from daybook.runs.leftovers import find_workspace_leftovers, remove_workspace_leftovers
+from daybook.runs.result import RunFailedError
 from tests.faults.formats.commit_child import commit
 from tests.faults.runs.dying import POINTS, Died, Point, as_if_dead, dying_at
 from tests.forked import forked
+from tests.object_proxy import Action, Fault, ObjectProxy
 from tests.object_store import Bucket
 from tests.spark.objects.by_hand import csv_target, delta_target, rows, stage_csv, stage_delta
 from tests.spark.objects.folder import ObjectFolder
@@ -87,3 +91,40 @@ def test_a_killed_commit_is_made_once(format_: str, point: str, bucket: Bucket) 
     done = writer.commit(staged, target)
     assert done.is_repeat == (point == "after")
     assert writer.committed(target) is not None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_a_run_through_a_bad_network_is_completed_once(seed: int, folder: ObjectFolder, proxy: ObjectProxy) -> None:
+    """Every tenth request is dropped, reset or refused, of whatever client and step."""
+    folder.project(to_table(), to_path(f"{folder.bucket.uri}/out/orders.csv", columns=["order_id"]))
+    folder.reach(folder.bucket.through(proxy.endpoint))
+    numbers, disturbed = random.Random(seed), list[str]()
+    actions: list[Action] = ["drop the answer", "reset", "500", "503", "slow down"]
+
+    def fault_of(method: str, path: str) -> Fault | None:
+        with proxy.lock:
+            proxy.requests.append((method, path))
+            if numbers.random() >= 0.1:
+                return None
+            disturbed.append(path)
+            return Fault(numbers.choice(actions), method, "")
+
+    codes: set[str] = set()
+    with patch.object(proxy, "fault_of", fault_of):
+        try:
+            folder.run()
+        except RunFailedError as failure:
+            codes = {cause.code for cause in failure.error.causes or (failure.error,)}
+        except DaybookError as refused:
+            codes = {error.code for error in flatten(refused)}
+    assert codes <= {"IO_012", "IO_026", "IO_073"}
+    assert len(disturbed) > 3
+    if not folder.all_runs():
+        folder.run()
+    elif folder.last_run().status != "completed":
+        folder.retry(folder.last_run().id)
+    assert folder.ids() == [("2026-01", "O-1"), ("2026-01", "O-2"), ("2026-01", "O-3")]
+    log = [key for key in folder.bucket.keys("lake/result/_delta_log/") if key.endswith(".json")]
+    assert log == ["lake/result/_delta_log/00000000000000000000.json"]
+    assert sorted(folder.bucket.read("out/orders.csv").decode().split()) == ["O-1", "O-2", "O-3", "order_id"]
