@@ -102,7 +102,9 @@ def status(
     """
     from daybook.workspace.close import close_status
 
-    result = close_status(open_workspace(context), projects=projects or (), period=period, ask=ask, look=look)
+    # Tables by name are asked through a session, which starts if there are some.
+    with open_workspace_with_spark(context) if ask else nullcontext(open_workspace(context)) as workspace:
+        result = close_status(workspace, projects=projects or (), period=period, ask=ask, look=look)
     _show_notices(result.notices)
     if as_json:
         echo_json(result)
@@ -205,7 +207,8 @@ def build(
     parameters = by_project(parse_settings(settings or (), "PROJECT.NAME=VALUE"))
     request = BuildRequest(period, tuple(projects or ()), only, full, keep_going, jobs, allow_empty, draft, parameters)
     if dry_run:
-        plan = plan_close_build(open_workspace(context), request)
+        with open_workspace_with_spark(context) as workspace:
+            plan = plan_close_build(workspace, request)
         _show_notices(plan.notices)
         echo_json(plan) if as_json else _show_plan(plan)
         return

@@ -126,7 +126,9 @@ def collect_garbage(
     """
     from daybook.workspace.maintenance import apply_retention
 
-    removed = apply_retention(open_workspace(context), dry_run=dry_run)
+    # Tables by name are found and removed through a session, which starts if there are some.
+    with open_workspace_with_spark(context) as workspace:
+        removed = apply_retention(workspace, dry_run=dry_run)
     if as_json:
         echo_json(removed)
         return

@@ -10,6 +10,7 @@ from daybook.cli.arguments import (
     ProjectArgument,
     Settings,
     open_workspace,
+    open_workspace_with_spark,
     period_option,
     root_options,
 )
@@ -141,7 +142,9 @@ def recompute(
     from daybook.workspace.recomputation import recompute
 
     keys = parse_keys(rows or ())
-    recomputation = recompute(open_workspace(context), run_id, keys)
+    # What a run wrote to tables by name is read through a session, which starts if it did.
+    with open_workspace_with_spark(context) as workspace:
+        recomputation = recompute(workspace, run_id, keys)
     if as_json:
         echo_json(recomputation)
     else:

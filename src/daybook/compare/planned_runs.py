@@ -122,7 +122,9 @@ class PlannedRuns:
         }
         datasets = tuple({(load.dataset_id, load.version.version): load.version for load in plan.loads}.values())
         snapshot = replace(snapshot, datasets=datasets, sources=sources, fitted=fitted)
-        outputs = plan_targets(plan.outputs, snapshot, self.changed.definitions, self.environment.root)
+        outputs = plan_targets(
+            plan.outputs, snapshot, self.changed.definitions, self.environment.root, self.environment.storage
+        )
         prepared = PreparedRun(snapshot, plan, outputs)
         return RecordedRun(replace(run.record, id=f"{run.id}{_PLANNED}"), prepared, pins, {})
 
@@ -132,7 +134,7 @@ class PlannedRuns:
             return ()
         with self.environment.store.read() as transaction:
             period, root = run.snapshot.period, self.environment.root
-            lookup = StoredPeriods(transaction, root)
+            lookup = StoredPeriods(transaction, root, self.environment.storage, session=self.environment.session)
             definition = self.changed.projects[run.record.project_id]
             definitions = self.changed.definitions
             plan = replace(plan_project(definition.model, definition.source, definitions, None), loads=loads)

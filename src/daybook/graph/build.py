@@ -35,7 +35,7 @@ from daybook.runs.attempt.execution import execute_run
 from daybook.runs.attempt.lease import LeaseKeeper, stop_on_signals
 from daybook.runs.attempt.prepare import PreparedRun, apply_projects, moved_notices, prepare_runs
 from daybook.runs.attempt.request import RunRequest, check_request
-from daybook.runs.environment import RunEnvironment, has_tables_by_name
+from daybook.runs.environment import RunEnvironment, begin_for_tables_by_name
 from daybook.runs.listener import RunListener
 from daybook.runs.result import RunFailedError, RunResult
 from daybook.runs.snapshot import new_run_id
@@ -114,9 +114,7 @@ def build(
     files: CheckedFiles, environment: RunEnvironment, request: BuildRequest, listener: BuildListener
 ) -> BuildResult:
     """Run what is not fresh; after a failure, what does not depend on it only with `keep_going`."""
-    if has_tables_by_name(files.workspace):
-        # What they hold now is known to a session alone.
-        environment.session()
+    begin_for_tables_by_name(files.workspace, environment.session)
     with read_close(
         files,
         environment.store,

@@ -10,18 +10,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from daybook.errors import DaybookError, raise_all
-from daybook.expression import quote_identifier
+from daybook.expression import quote_identifier, spark_type
 from daybook.io.column_types import arrow_type
 from daybook.io.data_files import DataFile
 from daybook.io.filesystem import arrow_path, list_files
 from daybook.io.formats.delta.table import find_delta
 from daybook.io.formats.parquet.format import find_parquet
+from daybook.io.formats.spark_catalog.table import active_session
 from daybook.io.landing.area import LandingArea
 from daybook.io.landing.request import TextFile, find_text_files
 from daybook.io.pins import FilesPin, LandedPin, TablePin
@@ -32,8 +34,12 @@ from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.model.calendar import Period
 from daybook.model.definition import DatasetVersion
 from daybook.model.measures import EXACT, Amount, ControlTotals, exact_number, is_numeric, plus
+from daybook.model.types import ColumnType
 from daybook.resolve.location import Location, Resolution, inline_location
 from daybook.resolve.paths import render_template
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _TOTAL_PREFIX = "total_"
 _ROWS = "rows"
@@ -137,11 +143,15 @@ class _Reader:
         landed = self.area.find(pin.folder)
         if landed is None:
             raise DaybookError("IO_009", location=", ".join(pin.uris), reason="its landing has been removed or changed")
+        if self.area.needs_session:
+            types = {name: spark_type(type_) for name, type_ in self._types().items() if name in figures.totals}
+            _add_sums(figures, self.area.rows(active_session(), landed, types))
+            return
         files = [DataFile(self.area.absolute(file.path)) for file in landed.files]
         self._add_files(figures, files, {column: column for column in figures.totals})
 
     def _add_files(self, figures: StoredFigures, files: Iterable[DataFile], stored: Mapping[str, str]) -> None:
-        types = {column.name: arrow_type(column.type) for column in self.version.dataset.main_table.columns}
+        types = {name: arrow_type(type_) for name, type_ in self._types().items()}
         stored_names = {column: stored[column] for column in figures.totals}
         for file in files:
             for part in _column_batches(file, stored_names, types, self.source.storage):
@@ -149,20 +159,27 @@ class _Reader:
 
     def _add_by_spark(self, figures: StoredFigures, location: Location, control: str) -> None:
         """Tables that only Spark reads are summed by a query of their own."""
-        from pyspark.sql import functions as F
-
         if len(self.resolution.locations) > 1:
             raise _incomparable(location, control, "several tables are read together")
-        columns = [quote_identifier(column) for column in figures.totals]
-        sums = [F.expr(f"SUM({column})") for column in columns]
-        sizes = [F.expr(f"SUM(ABS(CAST({column} AS DOUBLE)))") for column in columns]
-        row = self.source.frame.rows.plain.agg(F.expr("COUNT(1)"), *sums, *sizes).first()
-        assert row is not None
-        figures.rows = row[0]
-        for number, column in enumerate(figures.totals, start=1):
-            total = row[number]
-            figures.totals[column] = total if isinstance(total, float) else Decimal(total or 0)
-            figures.sizes[column] = row[number + len(columns)] or 0.0
+        _add_sums(figures, self.source.frame.rows.plain)
+
+    def _types(self) -> dict[str, ColumnType]:
+        return {column.name: column.type for column in self.version.dataset.main_table.columns}
+
+
+def _add_sums(figures: StoredFigures, df: "DataFrame") -> None:
+    from pyspark.sql import functions as F
+
+    columns = [quote_identifier(column) for column in figures.totals]
+    sums = [F.expr(f"SUM({column})") for column in columns]
+    sizes = [F.expr(f"SUM(ABS(CAST({column} AS DOUBLE)))") for column in columns]
+    row = df.agg(F.expr("COUNT(1)"), *sums, *sizes).first()
+    assert row is not None
+    figures.rows = row[0]
+    for number, column in enumerate(figures.totals, start=1):
+        total = row[number]
+        figures.totals[column] = total if isinstance(total, float) else Decimal(total or 0)
+        figures.sizes[column] = row[number + len(columns)] or 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from daybook.errors import DaybookError
 from daybook.io.data_files import TableFiles
 from daybook.io.filesystem import FileStat
@@ -24,6 +26,7 @@ from daybook.resolve.location import Location
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from daybook.io.row_page import PageRequest, RowPage
     from daybook.io.stored_rows import StoredRows
 
 
@@ -110,6 +113,8 @@ class Format(ABC):
     is_landed: bool = True
     # The driver is in the JVM, so its tables cannot be queried before Spark runs.
     needs_session: bool = False
+    # A session pages through committed rows, which no file gives.
+    pages_by_session: bool = False
     # The writer hashes rows in the pass that writes them.
     takes_fingerprint: bool = True
 
@@ -150,6 +155,18 @@ class Format(ABC):
     def committed_rows(self, target: Any, commit: Commit) -> "StoredRows":
         """The rows that a commit wrote, to be read without Spark; RUN_084 when they are not there as they were."""
         raise DaybookError("RUN_085", run_id=target.run_id, location=target.label, format=self.name)
+
+    def committed_page(self, target: Any, commit: Commit, request: "PageRequest") -> "RowPage":
+        """A page of them; formats that a session reads let it filter and sort."""
+        from daybook.io.row_page import read_page
+
+        return read_page(self.committed_rows(target, commit), request)
+
+    def committed_batches(self, target: Any, commit: Commit, request: "PageRequest") -> Iterator[pa.RecordBatch]:
+        """All of them that fulfil the conditions of a page."""
+        from daybook.io.row_page import all_batches
+
+        return all_batches(self.committed_rows(target, commit), request)
 
     def table_exists(self, location: Location, workspace: Path, storage: Storage = PROVIDER_STORAGE) -> bool:
         """Whether a table of a database is there; asks the database where that needs no Spark."""

@@ -8,13 +8,17 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from daybook.engine.context import aliased_sql
 from daybook.engine.java.connect import is_connect
 from daybook.errors import DaybookError
+from daybook.expression import quote_identifier
+from daybook.io.column_types import arrow_type
 from daybook.io.formats.spark_catalog.table import (
     Provider,
     TableName,
@@ -24,6 +28,7 @@ from daybook.io.formats.spark_catalog.table import (
     tables_beginning,
 )
 from daybook.io.storage import STATE_ADDRESS
+from daybook.io.target import OutputColumn
 from daybook.model.datasource import SparkCatalogSource
 from daybook.resolve.location import Location
 
@@ -93,10 +98,15 @@ class StateTables:
             if name == first.table or name.startswith(f"{first.table}_"):
                 drop_table(spark, first.beside(name), self.provider)
 
-    def drop_landing(self, folder: str) -> None:
-        """Drop the tables of a landing that nothing refers to any more; the caller removes its manifest."""
-        for path in self._tables_of(folder):
+    def drop_unused(self, folder: str) -> None:
+        """The tables of a landing or a replay that nothing refers to any more; the caller removes a manifest."""
+        for path in self._tables_of(folder) or (folder,):
             self.drop(path)
+
+    def replayed_runs(self) -> frozenset[str]:
+        """The runs of which replays are kept."""
+        matches = (_RUN_OF_REPLAY.match(name.table.removeprefix(self.prefix)) for name in self.names())
+        return frozenset(match["run"].replace("_", "-") for match in matches if match)
 
     def listed(self) -> frozenset[TableName]:
         """The tables of all landings."""
@@ -123,6 +133,7 @@ class StateTables:
 
 # Ids of runs have three parts; what follows is an attempt, a token or a part of it.
 _RUN_OF_TABLE = re.compile(r"^(?:landing_[0-9a-f]{24}|staging)_(?P<run>\d{8}_\d{6}_[0-9a-f]{6})_")
+_RUN_OF_REPLAY = re.compile(r"^replays_(?P<run>\d{8}_\d{6}_[0-9a-f]{6})_")
 
 
 def require_tables(storage: "Storage") -> StateTables:
@@ -170,6 +181,14 @@ def stream_batches(df: "DataFrame") -> Iterator[pa.RecordBatch]:
     for part in client.to_table_as_iterator(plan.to_proto(client), plan.observations):
         if isinstance(part, pa.Table):
             yield from part.to_batches()
+
+
+def stream_parquet(df: "DataFrame", folder: Path, columns: Sequence[OutputColumn]) -> None:
+    """Rows in their order as one file of a folder of this machine."""
+    schema = pa.schema([(column.name, arrow_type(column.type)) for column in columns])
+    with pq.ParquetWriter(folder / "part-00000.parquet", schema) as writer:
+        for batch in stream_batches(df.select(*map(quote_identifier, schema.names))):
+            writer.write_batch(batch.cast(schema))
 
 
 def text_lines(df: "DataFrame") -> Iterator[bytes]:

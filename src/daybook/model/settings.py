@@ -161,11 +161,20 @@ BucketAddress = Annotated[
 ]
 
 
+# What the text of a schema begins with.
+SCHEMA_ADDRESS = "catalog://"
+
+
 class SchemaLocation(Declaration):
     """A schema of a data source of type `spark_catalog`."""
 
     datasource_id: Id = Field(description="The id of a data source of type `spark_catalog`.")
     schema_name: NonEmptyText = Field(alias="schema", description="A schema that is there already.")
+
+    @property
+    def address(self) -> str:
+        """The schema as one text, which snapshots of runs keep."""
+        return f"{SCHEMA_ADDRESS}{self.datasource_id}/{self.schema_name}"
 
 
 class WorkspaceSettings(Declaration):
@@ -174,8 +183,9 @@ class WorkspaceSettings(Declaration):
         default="sqlite:///.daybook/store.db",
         description="The metadata store: an SQLite file, or postgresql://user@host/db for a team.",
     )
-    sandbox: str | None = Field(
-        default=None, description="Draft projects write below this folder instead of to their destinations."
+    sandbox: str | SchemaLocation | None = Field(
+        default=None,
+        description="Draft projects write below this folder, or into this schema, instead of to their destinations.",
     )
     engine: EngineSettings = Field(default=EngineSettings(), description="Where Spark runs.")
     state: NonEmptyText | SchemaLocation = Field(

@@ -53,7 +53,7 @@ from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.approvals.requests import approvals_of
 from daybook.runs.attempt.prepare import PreparedRun, restore_run
 from daybook.runs.attempt.recorder import LOAD_SEQ, holding_store
-from daybook.runs.environment import RunEnvironment
+from daybook.runs.environment import RunEnvironment, begin_for_tables_by_name
 from daybook.runs.outputs import PlannedOutput
 from daybook.runs.slices import read_written_rows
 from daybook.runs.snapshot import snapshot_from_json
@@ -97,6 +97,7 @@ def find_sealable(environment: RunEnvironment, files: CheckedFiles, request: Sea
     """The nodes of a period, as `build --period` takes them; a code says what prevents the seal."""
     if _RANGE in request.period:
         raise DaybookError("PROOF_007", period=request.period, reason="a certificate is about one period")
+    begin_for_tables_by_name(files.workspace, environment.session)
     with read_close(files, environment.store, period=request.period, asks_databases=True, looks=True) as close:
         projects = sorted(close.active_projects)
         calendars = {GREGORIAN.id: GREGORIAN} | {item.id: item for item in map(close.nodes.calendar_of, projects)}

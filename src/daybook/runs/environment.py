@@ -88,6 +88,15 @@ class RunEnvironment:
             return TableLandingArea(uri, run_id, self.storage, tables=tables)
         return LandingArea(uri, run_id, self.storage)
 
+    @contextmanager
+    def landing_without_spark(self, run_id: str) -> Iterator[LandingArea]:
+        """The same for readers without Spark; where it is tables, files of this machine are landed here again."""
+        if self.storage.tables is None:
+            yield self.landing(run_id)
+            return
+        with tempfile.TemporaryDirectory(prefix="daybook-landing-") as folder:
+            yield LandingArea(folder, run_id, self.storage)
+
     def staging(self, spark: "SparkSession", folder: str) -> DividedStaging:
         """A folder below the state for what Spark would otherwise compute again."""
         if (tables := self.storage.tables) is not None:
@@ -223,6 +232,12 @@ def state_folder(workspace: WorkspaceLocation) -> str:
 def has_tables_by_name(workspace: LoadedWorkspace) -> bool:
     """Whether a data source has tables that a Spark session alone knows."""
     return any(definition.model.type == "spark_catalog" for definition in workspace.definitions["datasource"].values())
+
+
+def begin_for_tables_by_name(workspace: LoadedWorkspace, session: SessionProvider) -> None:
+    """What tables by name hold now is known to a session alone."""
+    if has_tables_by_name(workspace):
+        session()
 
 
 def _utc_now() -> datetime.datetime:

@@ -103,7 +103,7 @@ def collect_garbage(
                 transaction.runs.hold_back_starts()
                 if not live_runs_in(transaction):
                     if environment.storage.tables is not None:
-                        environment.storage.tables.drop_landing(folder)
+                        environment.storage.tables.drop_unused(folder)
                         transaction.landings.forget(folder)
                     else:
                         remove_folder(folder, environment.storage)
@@ -195,3 +195,5 @@ def _unused_tables(
         kind, _, name = folder.partition("/")
         if folder not in needed and not (kind == "runs" and name.partition("/")[0] in run_ids):
             yield folder
+    for run_id in sorted(tables.replayed_runs() - set(run_ids)):
+        yield f"replays/{run_id}"

@@ -21,6 +21,7 @@ from daybook.plan.steps import OutputStep, Plan, Step
 from daybook.resolve.location import Location, extension, inline_location, table_location
 from daybook.resolve.paths import is_remote, render_template
 from daybook.resolve.resolution import usable_datasource
+from daybook.resolve.sandbox_schema import sandbox_source, sandbox_table
 from daybook.runs.permissions import WrittenPlace
 from daybook.runs.snapshot import RunSnapshot, SourceSnapshot
 
@@ -116,7 +117,7 @@ def _plan_target(
     label = _destination_label(step, snapshot)
     live = location if snapshot.settings.sandbox is not None else None
     if snapshot.settings.sandbox is not None:
-        location = _sandbox_location(destination, location, root, snapshot.settings.sandbox)
+        location = _sandbox_location(destination, location, root, snapshot, definitions)
         label = f"{label}{SANDBOX_SUFFIX}"
     target = target_at(
         location,
@@ -162,12 +163,20 @@ def _render_path(path: str, snapshot: RunSnapshot) -> str:
 
 
 def _sandbox_location(
-    destination: TableDestination | LocationDestination, location: Location, root: Path, sandbox: str
+    destination: TableDestination | LocationDestination,
+    location: Location,
+    root: Path,
+    snapshot: RunSnapshot,
+    definitions: Definitions,
 ) -> Location:
-    """Below the sandbox: a table as a Delta table, whatever holds it, and files in their own format.
+    """In the sandbox: a table as a Delta table, whatever holds it, and files in their own format.
 
-    On an object store, where files cannot be replaced safely, everything is Delta.
+    On an object store, where files cannot be replaced safely, everything is Delta; in a schema everything is a table.
     """
+    sandbox = str(snapshot.settings.sandbox)
+    if (source := sandbox_source(sandbox, definitions)) is not None:
+        place = location.label.removeprefix(f"{root}/")
+        return sandbox_table(sandbox, source, place, snapshot.provenance.workspace_id)
     folder = sandbox.rstrip("/")
     if isinstance(destination, TableDestination):
         return inline_location(f"{folder}/{destination.datasource_id}/{destination.table}", "delta", {}, root)
@@ -215,8 +224,6 @@ def check_outputs(outputs: Iterable[PlannedOutput]) -> dict[int, Mapping[str, st
         try:
             if planned.target.storage.tables is not None:
                 refuse_paths_of_spark(planned.target.location, is_output=True)
-                if planned.is_live:
-                    raise DaybookError("IO_080", location=planned.target.label, format="workbook with formulas")
         except DaybookError as error:
             errors.append(_output_failure(planned, error))
             continue

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from daybook.errors import DaybookError, flatten
 from daybook.expression import CompiledExpression
-from daybook.io.stored_rows import StoredRows
+from daybook.io.row_page import PageRequest
 from daybook.model.json_fields import Merged, named
 from daybook.model.types import value_text
 from daybook.plan.steps import AggregateStep, AppendStep, OutputStep, Plan, Step, UpdateStep
@@ -81,11 +81,14 @@ def recompute_run(
         prepared, committed = committed_outputs(transaction, environment.root, run_id, environment.storage)
         pins = recorded_pins(transaction, run_id)
         status = transaction.runs.get(run_id).status
+    if any(output.needs_session for output in committed):
+        environment.session()
     if not committed:
         raise DaybookError("RUN_017", run_id=run_id, status=status)
     skipped = {step.seq for step in prepared.plan.outputs} - {output.result.operation_seq for output in committed}
     try:
-        computation = compute_run(prepared, (environment.landing(run_id),), environment.root, pins=pins)
+        with environment.landing_without_spark(run_id) as landing:
+            computation = compute_run(prepared, (landing,), environment.root, pins=pins)
     except DaybookError as error:
         if any(single.code == "IO_009" for single in flatten(error)):
             raise DaybookError("RUN_012", run_id=run_id, causes=flatten(error)) from error
@@ -115,7 +118,7 @@ def _compare(
         step.seq, step.operation_id, committed.planned.label, None, len(rows), 0, 0, (), _NOT_COMPARED
     )
     try:
-        written = _written_rows(committed.rows(), columns)
+        written = _written_rows(committed, columns)
     except DaybookError as error:
         problem = DaybookError(
             "RECOMPUTE_003",
@@ -139,13 +142,10 @@ def _compare(
     )
 
 
-def _written_rows(stored: StoredRows, columns: Sequence[str]) -> list[Row]:
-    columns_by_name = {column.name: column for column in stored.columns}
-    chosen = [columns_by_name[name] for name in columns]
+def _written_rows(committed: CommittedOutput, columns: Sequence[str]) -> list[Row]:
     rows: list[Row] = []
-    for block in stored.blocks:
-        for batch in block.batches(chosen):
-            rows.extend(zip(*(batch.column(name).to_pylist() for name in columns), strict=True))
+    for batch in committed.batches(PageRequest()):
+        rows.extend(zip(*(batch.column(name).to_pylist() for name in columns), strict=True))
     return rows
 
 

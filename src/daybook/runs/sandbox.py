@@ -1,38 +1,61 @@
 """Drafts read each other: data of the same user in the sandbox is read instead of older live data."""
 
 import datetime
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from daybook.definitions.dataset_fit import has_same_schema
 from daybook.definitions.deferred import Deferred
 from daybook.definitions.value import DatasetVersions, Definitions
 from daybook.io.filesystem import list_files
-from daybook.io.location_checks import data_exists, location_exists
+from daybook.io.location_checks import data_exists
 from daybook.io.registry import writer_for
 from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.io.target import SliceOwner, target_at
 from daybook.model.dataset import Dataset
+from daybook.model.datasource import SparkCatalogSource
 from daybook.model.definition import DatasetVersion, DeclaredVersion
 from daybook.model.serialization import decode_definition
-from daybook.resolve.location import Location, Resolution
+from daybook.resolve.location import Location, Resolution, table_location
 from daybook.runs.result import SliceRead
 from daybook.runs.snapshot import RunSnapshot
-from daybook.runs.sources import RedirectedSource, period_of_version, period_of_writer, slice_table, written_slices
+from daybook.runs.sources import (
+    RedirectedSource,
+    begin_session_for,
+    period_of_version,
+    period_of_writer,
+    slice_table,
+    written_slices,
+)
 from daybook.store.database.outcomes import SandboxCommit
 from daybook.store.records import Slice
 from daybook.store.store import Transaction
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 class SandboxPeriods:
     """Which periods of a table there are for a draft: those of live runs, and those of this user's drafts."""
 
-    def __init__(self, transaction: Transaction, user: str, root: Path, storage: Storage = PROVIDER_STORAGE) -> None:
+    def __init__(
+        self,
+        transaction: Transaction,
+        user: str,
+        root: Path,
+        storage: Storage = PROVIDER_STORAGE,
+        *,
+        session: "Callable[[], SparkSession] | None" = None,
+        source: SparkCatalogSource | None = None,
+    ) -> None:
         self._transaction = transaction
         self._root = root
         self._storage = storage
+        self._session = session
+        # Of a sandbox that is a schema.
+        self._source = source
         self._commits = _latest_commits(transaction.close.sandbox_commits(user))
         self._live: dict[str, dict[str, Slice]] = {}
         self._present: dict[tuple[str, str], bool] = {}
@@ -49,13 +72,17 @@ class SandboxPeriods:
     def slices(self, location: Location) -> Mapping[str, str] | None:
         live = {period: stored.run_id for period, stored in self._live_slices(location).items()}
         drafts = {period: draft.run_id for period, draft in self._newer_slices(location).items()}
-        if not live and (not drafts or data_exists(location, self._root, self._storage)):
+        if not live and (not drafts or self._has_live_data(location)):
             # A table that other programs fill may also hold other periods.
             return None
         return {**live, **drafts}
 
     def exists(self, location: Location) -> bool:
-        return data_exists(location, self._root, self._storage) or self._newer_place(location) is not None
+        return self._has_live_data(location) or self._newer_place(location) is not None
+
+    def _has_live_data(self, location: Location) -> bool:
+        begin_session_for(location, self._session)
+        return data_exists(location, self._root, self._storage)
 
     def period_of_writer(self, location: Location) -> str | None:
         return period_of_writer(self._transaction, location)
@@ -72,7 +99,7 @@ class SandboxPeriods:
         for location in resolution.locations:
             place = self._newer_place(location)
             if place is not None:
-                locations.append(_in_sandbox(location, place))
+                locations.append(_in_sandbox(location, place, self._source))
                 own = location.period.identifier if location.period is not None else place.period
                 runs[own] = place.run_id
                 continue
@@ -83,7 +110,7 @@ class SandboxPeriods:
             }
             runs |= {period: commit.run_id for period, commit in newer.items()}
             locations += _divided(
-                location, newer, periods, is_there=not newer or data_exists(location, self._root, self._storage)
+                location, newer, periods, self._source, is_there=not newer or self._has_live_data(location)
             )
         if not runs:
             return RedirectedSource(resolution)
@@ -101,9 +128,12 @@ class SandboxPeriods:
 
     def _is_there(self, commit: SandboxCommit) -> bool:
         """Whether the sandbox still holds what was written: every user may remove it, and drafts write it again."""
+        if not _is_reachable(commit, self._source):
+            return False
         key = (commit.destination, commit.period)
         if key not in self._present:
-            place = Location(commit.format, uri=commit.destination)
+            place = _written_place(commit, self._source)
+            begin_session_for(place, self._session)
             if commit.is_slice:
                 written = writer_for(commit.format).slices(
                     target_at(
@@ -120,7 +150,7 @@ class SandboxPeriods:
                 )
                 self._present[key] = any(slice_.run_id == commit.run_id or slice_.owner is None for slice_ in written)
             else:
-                self._present[key] = location_exists(place, self._storage)
+                self._present[key] = data_exists(place, self._root, self._storage)
         return self._present[key]
 
     def _newer_slices(self, location: Location) -> dict[str, SandboxCommit]:
@@ -189,7 +219,12 @@ def _latest_commits(commits: Iterable[SandboxCommit]) -> dict[str, list[SandboxC
 
 
 def _divided(
-    location: Location, newer: Mapping[str, SandboxCommit], periods: frozenset[str] | None, *, is_there: bool
+    location: Location,
+    newer: Mapping[str, SandboxCommit],
+    periods: frozenset[str] | None,
+    source: SparkCatalogSource | None,
+    *,
+    is_there: bool,
 ) -> Iterator[Location]:
     """The live location without the slices that are read from the sandbox, and those."""
     if is_there and (periods is None or not periods <= newer.keys()):
@@ -197,13 +232,27 @@ def _divided(
     for uri in dict.fromkeys(commit.destination for commit in newer.values()):
         slices = tuple(sorted(period for period, commit in newer.items() if commit.destination == uri))
         place = next(commit for commit in newer.values() if commit.destination == uri)
-        yield replace(_in_sandbox(location, place), slices=slices)
+        yield replace(_in_sandbox(location, place, source), slices=slices)
 
 
-def _in_sandbox(location: Location, commit: SandboxCommit) -> Location:
-    """Files keep their format and are read with the same options; tables are Delta there."""
-    options = location.options if commit.format == location.format else {}
-    return Location(commit.format, uri=commit.destination, options=options, period=location.period)
+def _in_sandbox(location: Location, commit: SandboxCommit, source: SparkCatalogSource | None) -> Location:
+    """Files keep their format and are read with the same options; tables are Delta there, or those of a schema."""
+    options = location.options if commit.format == location.format and location.datasource is None else {}
+    return replace(_written_place(commit, source), options=options, period=location.period)
+
+
+def _is_reachable(commit: SandboxCommit, source: SparkCatalogSource | None) -> bool:
+    """Whether the sandbox is still of the kind that the draft wrote into."""
+    is_table = commit.format == "spark_catalog"
+    return not is_table or (source is not None and commit.destination.startswith(f"{source.id}."))
+
+
+def _written_place(commit: SandboxCommit, source: SparkCatalogSource | None) -> Location:
+    """Where a draft wrote."""
+    if commit.format != "spark_catalog" or source is None:
+        return Location(commit.format, uri=commit.destination)
+    schema, _, table = commit.destination.removeprefix(f"{source.id}.").rpartition(".")
+    return table_location(source, table, schema, Path())
 
 
 def _modified(location: Location, storage: Storage) -> datetime.datetime | None:

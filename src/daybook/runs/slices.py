@@ -7,14 +7,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import pyarrow as pa
+
 from daybook.definitions.loading import LoadedWorkspace
 from daybook.errors import DaybookError, Notice
 from daybook.errors.error import did_you_mean
 from daybook.io.location_checks import location_identity
 from daybook.io.read_source import read_source
 from daybook.io.registry import format_named, writer_for
+from daybook.io.row_page import PageRequest, RowPage
 from daybook.io.storage import PROVIDER_STORAGE, Storage
-from daybook.io.stored_rows import StoredRows, dataset_of
+from daybook.io.stored_rows import dataset_of
 from daybook.io.target import WrittenSlice
 from daybook.io.writer import Commit
 from daybook.model.dataset import Dataset
@@ -365,10 +368,22 @@ class CommittedOutput:
     result: OutputResult
     planned: PlannedOutput
 
-    def rows(self) -> StoredRows:
-        """Its rows as they were committed; RUN_084 when they are not there any more."""
-        commit = Commit(self.result.rows_written, self.result.table_version)
-        return format_named(self.planned.target.format).committed_rows(self.planned.target, commit)
+    @property
+    def needs_session(self) -> bool:
+        """Whether its rows are read through a session of Spark."""
+        return format_named(self.planned.target.format).pages_by_session
+
+    @property
+    def _commit(self) -> Commit:
+        return Commit(self.result.rows_written, self.result.table_version)
+
+    def page(self, request: PageRequest) -> RowPage:
+        """Of its rows as they were committed; RUN_084 when they are not there any more."""
+        return format_named(self.planned.target.format).committed_page(self.planned.target, self._commit, request)
+
+    def batches(self, request: PageRequest) -> Iterator[pa.RecordBatch]:
+        """All of them that fulfil the conditions of a page."""
+        return format_named(self.planned.target.format).committed_batches(self.planned.target, self._commit, request)
 
 
 def find_committed_output(

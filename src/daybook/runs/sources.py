@@ -12,6 +12,7 @@ from daybook.errors import DaybookError, Notice, flatten, notice, raise_all
 from daybook.io.filesystem import list_files
 from daybook.io.location_checks import check_locations_exist, data_exists, location_identity
 from daybook.io.pins import Pin
+from daybook.io.registry import format_named
 from daybook.io.shared_paths import unreachable_errors
 from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.model.calendar import Period
@@ -89,14 +90,28 @@ def _registered_period(transaction: Transaction, run_id: str, location: Location
     return run.period if run is not None and is_registered else None
 
 
+def begin_session_for(location: Location, session: "Callable[[], SparkSession] | None") -> None:
+    """A table that a session alone knows is asked for before the run has one."""
+    if session is not None and format_named(location.format).needs_session:
+        session()
+
+
 class StoredPeriods:
     """Which periods of a table runs wrote, as the store knows it; each table is asked for once."""
 
-    def __init__(self, transaction: Transaction, root: Path, storage: Storage = PROVIDER_STORAGE) -> None:
+    def __init__(
+        self,
+        transaction: Transaction,
+        root: Path,
+        storage: Storage = PROVIDER_STORAGE,
+        *,
+        session: "Callable[[], SparkSession] | None" = None,
+    ) -> None:
         self._transaction = transaction
         self._root = root
         self._storage = storage
         self._slices: dict[str, Mapping[str, str] | None] = {}
+        self._session = session
 
     def slices(self, location: Location) -> Mapping[str, str] | None:
         if location.label not in self._slices:
@@ -107,6 +122,7 @@ class StoredPeriods:
         return self._slices[location.label]
 
     def exists(self, location: Location) -> bool:
+        begin_session_for(location, self._session)
         return data_exists(location, self._root, self._storage)
 
     def period_of_writer(self, location: Location) -> str | None:

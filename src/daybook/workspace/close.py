@@ -135,6 +135,8 @@ def close_status(
     Without a period, those of the periods that have been run.
     """
     files = CheckedFiles(workspace.read_definitions())
+    if ask:
+        _begin_for_tables_by_name(workspace, files)
     with (
         workspace.open_store_or_empty() as store,
         read_close(files, store, period=period, asks_databases=ask, looks=look) as close,
@@ -167,6 +169,13 @@ def _status_of(close: Close, files: CheckedFiles, projects: Iterable[str] = ()) 
     span_nodes = frozenset(nodes)
     shown = tuple(status for node, status in statuses.items() if node in span_nodes)
     return CloseStatus(shown, close.nodes.left_out(span, targets), notices, _project_folders(files))
+
+
+def _begin_for_tables_by_name(workspace: OpenedWorkspace, files: CheckedFiles) -> None:
+    # Imported lazily: `status` asks no databases without `--ask`.
+    from daybook.runs.environment import begin_for_tables_by_name
+
+    begin_for_tables_by_name(files.workspace, workspace.session)
 
 
 def _project_folders(files: CheckedFiles) -> dict[str, str]:
@@ -213,6 +222,7 @@ def plan_close_build(workspace: OpenedWorkspace, request: "BuildRequest") -> "Bu
             ) as environment,
         ):
             return replace(plan_drafts(CheckedFiles(copied), environment, request), notices=_error_notices(files))
+    _begin_for_tables_by_name(workspace, files)
     with (
         workspace.open_store_or_empty() as store,
         read_close(

@@ -12,8 +12,10 @@ from pydantic import computed_field
 from daybook.compare.bridge import BridgeRequest, bridge
 from daybook.compare.diff import DiffRequest, diff
 from daybook.compare.result import BridgeResult, Cause, DiffResult
+from daybook.engine.java.classic import activate_session
 from daybook.errors import DaybookError
-from daybook.io.row_page import MOST_SORTED_ROWS, PageRequest, Total, all_batches, csv_texts, is_summed, read_page
+from daybook.io.registry import format_named
+from daybook.io.row_page import MOST_SORTED_ROWS, PageRequest, Total, csv_texts, is_summed
 from daybook.io.stored_rows import (
     COMPARISONS,
     Comparison,
@@ -163,12 +165,20 @@ def list_outputs(workspace: OpenedWorkspace, run_id: str) -> tuple[OutputResult,
     )
 
 
+def is_read_by_session(output: OutputResult) -> bool:
+    """Whether a page of an output needs Spark."""
+    return bool(output.format) and format_named(output.format).pages_by_session
+
+
 def read_numbers(workspace: OpenedWorkspace, request: NumbersRequest) -> NumbersPage:
-    """One page; of Parquet and Delta only the columns and row groups that it needs are read."""
+    """One page; of Parquet and Delta only the columns and row groups that it needs are read.
+
+    Tables by name are filtered and sorted by the session.
+    """
     _check_page(request)
     committed = _find_output(workspace, request)
     page_request = _page_request(committed, request)
-    page = read_page(committed.rows(), page_request)
+    page = committed.page(page_request)
     columns = tuple(NumberColumn(column.name, column.type) for column in committed.planned.target.columns)
     values = [page.rows.column(column.name).to_pylist() for column in columns]
     return NumbersPage(
@@ -191,17 +201,21 @@ def stream_csv(workspace: OpenedWorkspace, request: NumbersRequest) -> CsvDownlo
     """All rows that fulfil the conditions, read while they are sent; offset and limit do not count."""
     committed = _find_output(workspace, request)
     page_request = _page_request(committed, request)
-    rows = committed.rows()
     record = committed.record
     name = f"{record.project_id}-{record.period}-{committed.result.operation_seq}.csv"
-    batches = all_batches(rows, page_request)
-    return CsvDownload(name, csv_texts(rows.columns, batches))
+    batches = committed.batches(page_request)
+    return CsvDownload(name, csv_texts(committed.planned.target.columns, batches))
 
 
 def _find_output(workspace: OpenedWorkspace, request: NumbersRequest) -> CommittedOutput:
     with workspace.open_store_or_empty() as store, store.read() as transaction:
         storage = stored_storage(workspace, store)
-        return find_committed_output(transaction, workspace.root.resolve(), request.run_id, request.output, storage)
+        committed = find_committed_output(
+            transaction, workspace.root.resolve(), request.run_id, request.output, storage
+        )
+    if committed.needs_session:
+        activate_session(workspace.session())
+    return committed
 
 
 def _page_request(committed: CommittedOutput, request: NumbersRequest) -> PageRequest:

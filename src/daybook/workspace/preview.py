@@ -102,7 +102,8 @@ def preview_project(workspace: OpenedWorkspace, request: RunRequest, *, rows: in
     ):
         prepared = next(check_runs(environment, checked))
         own = LandingArea(f"{scratch}/landing", "preview", environment.storage)
-        landings = (environment.landing(prepared.snapshot.run_id), own)
+        landed = environment.landing(prepared.snapshot.run_id)
+        landings = (own,) if landed.needs_session else (landed, own)
 
         def refuse_too_many(_: object, count: int) -> None:
             if count > MOST_ROWS:

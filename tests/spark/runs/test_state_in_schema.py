@@ -2,30 +2,40 @@
 
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pytest
 from pyspark.sql import SparkSession
 
 from daybook.errors import DaybookError, flatten
 from daybook.io.landing import area, table_area
+from daybook.io.stored_rows import RowCondition, RowOrder
+from daybook.model.settings import RetentionSettings
 from daybook.runs.garbage import collect_garbage
+from daybook.runs.result import RunFailedError
 from daybook.workspace.maintenance import apply_retention, examine
+from daybook.workspace.numbers import NumbersRequest, read_numbers, stream_csv
 from daybook.workspace.open_workspace import open_workspace
+from daybook.workspace.recomputation import recompute
 from tests.catalogs import DELTA, ICEBERG, MISSING, catalog_jars
-from tests.workspaces import Folder, assign, to_path, to_table
+from tests.workspaces import COLUMNS, Folder, assign, to_path, to_table
 
 pytestmark = pytest.mark.skipif(not catalog_jars(), reason=MISSING)
+
+
+SCHEMAS = ("close", "state", "drafts")
 
 
 @pytest.fixture(params=[DELTA, ICEBERG])
 def catalog(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[str]:
     name: str = request.param
-    for schema in ("close", "state"):
+    for schema in SCHEMAS:
         spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {name}.{schema}").collect()
     yield name
-    for schema in ("close", "state"):
+    for schema in SCHEMAS:
         for table in tables(spark, name, schema):
             spark.sql(f"DROP TABLE {name}.{schema}.`{table}`").collect()
 
@@ -34,8 +44,8 @@ def tables(spark: SparkSession, catalog: str, schema: str) -> list[str]:
     return sorted(row["tableName"] for row in spark.sql(f"SHOW TABLES IN {catalog}.{schema}").collect())
 
 
-def workspace(root: Path, spark: SparkSession, catalog: str, *operations: dict[str, Any]) -> Folder:
-    folder = Folder.new(root, lambda: spark, state={"datasource_id": "db", "schema": "state"})
+def workspace(root: Path, spark: SparkSession, catalog: str, *operations: dict[str, Any], **settings: Any) -> Folder:
+    folder = Folder.new(root, lambda: spark, state={"datasource_id": "db", "schema": "state"}, **settings)
     folder.datasource("db", "spark_catalog", catalog=catalog, schema="close")
     folder.project(*operations or (to_table("result", "db", register_as_dataset="booked"),))
     return folder
@@ -131,3 +141,118 @@ def test_what_spark_would_open_by_a_path_is_refused(spark: SparkSession, tmp_pat
     with pytest.raises(DaybookError) as caught:
         folder.run("2026-01")
     assert [cause.code for error in flatten(caught.value) for cause in error.causes] == ["IO_080"]
+
+
+def test_landed_rows_are_compared_with_their_control_where_spark_has_them(
+    spark: SparkSession, tmp_path: Path, catalog: str
+) -> None:
+    folder = workspace(tmp_path / "w", spark, catalog)
+    table = {"name": "orders", "temporal_mode": "period", "columns": COLUMNS, "location": {"path": "data/orders.csv"}}
+    control = {"path": "data/{{identifier}}.control.csv"}
+    folder.define("dataset", {"id": "orders", "control": control, "main_table": table})
+    # 100 + 50 + 0 + 70: the rows of both months are landed.
+    (folder.root / "data/2026-01.control.csv").write_text("rows,total_amount\n4,220.00\n")
+    folder.run("2026-01")
+    (folder.root / "data/2026-01.control.csv").write_text("rows,total_amount\n4,220.01\n")
+    with pytest.raises(RunFailedError) as caught:
+        folder.run("2026-01")
+    assert [error.code for error in flatten(caught.value.error)] == ["TOTALS_010"]
+
+
+def test_a_project_that_reads_what_it_wrote_before_begins_with_nothing(
+    spark: SparkSession, tmp_path: Path, catalog: str
+) -> None:
+    operations = ({"type": "append", "arguments": {"source": {"dataset_id": "before"}}}, to_table("result", "db"))
+    folder = workspace(tmp_path / "w", spark, catalog, *operations)
+    folder.dataset("rolled", COLUMNS, {"datasource_id": "db", "table": "result"}, temporal_mode="period")
+    view = {"of": "rolled", "window": "previous", "missing": "empty", "period": "run"}
+    folder.define("dataset", {"id": "before", "view": view})
+    folder.run("2026-01")
+    assert len(rows(spark, catalog)) == 3
+    folder.run("2026-02")
+    # The order of February and the three of January.
+    assert len([row for row in rows(spark, catalog) if row[0] == "2026-02"]) == 4
+
+
+def test_a_workbook_with_formulas_is_streamed_back(spark: SparkSession, tmp_path: Path, catalog: str) -> None:
+    if catalog == ICEBERG:
+        pytest.skip("files do not depend on the catalog")
+    aggregate = {"group_by": ["region"], "aggregations": [{"column": "amount", "expression": "SUM(amount)"}]}
+    operations = (
+        {"type": "aggregate", "arguments": aggregate},
+        to_path({"path": "out/book.xlsx", "options": {"live": True}}),  # type: ignore[dict-item]
+    )
+    folder = workspace(tmp_path / "w", spark, catalog, *operations)
+    folder.run("2026-01")
+    book = openpyxl.load_workbook(folder.root / "out/book.xlsx")
+    (details,) = (sheet for sheet in book.worksheets if sheet.title.startswith("Details"))
+    # A header, two orders of EMEA and one of APAC; a sum for each of the two.
+    assert details.max_row == 4
+    formulas = [cell.value for row in book.worksheets[0].iter_rows() for cell in row if cell.data_type == "f"]
+    assert len(formulas) == 2
+
+
+def test_numbers_are_paged_through_the_session(spark: SparkSession, tmp_path: Path, catalog: str) -> None:
+    folder = workspace(tmp_path / "w", spark, catalog)
+    run = folder.run("2026-01")
+    opened = open_workspace(folder.root, session=folder.session)
+    page = read_numbers(opened, NumbersRequest(run.run_id, sort=(RowOrder("amount", is_descending=True),), limit=2))
+    position = [column.name for column in page.columns].index("order_id")
+    assert ([row[position] for row in page.rows], page.count) == (["O-1", "O-2"], 3)
+    assert page.totals == {"amount": Decimal("150.00")}
+    some = (RowCondition("region", "starts_with", "em"), RowCondition("amount", "<=", "50.005"))
+    assert read_numbers(opened, NumbersRequest(run.run_id, where=some)).count == 1
+    text = b"".join(stream_csv(opened, NumbersRequest(run.run_id, sort=(RowOrder("order_id"),))).pieces).decode()
+    assert [line.split(",")[0] for line in text.splitlines()] == ["order_id", "O-1", "O-2", "O-3"]
+
+
+def test_rows_that_were_appended_are_those_of_their_run(spark: SparkSession, tmp_path: Path, catalog: str) -> None:
+    folder = workspace(tmp_path / "w", spark, catalog, to_table("result", "db", mode="append"))
+    runs = [folder.run("2026-01"), folder.run("2026-02"), folder.run("2026-01")]
+    opened = open_workspace(folder.root, session=folder.session)
+    assert [read_numbers(opened, NumbersRequest(run.run_id)).count for run in runs] == [3, 1, 3]
+
+
+def test_what_a_run_wrote_is_computed_again_by_the_second_engine(
+    spark: SparkSession, tmp_path: Path, catalog: str
+) -> None:
+    folder = workspace(tmp_path / "w", spark, catalog)
+    run = folder.run("2026-01")
+    assert recompute(open_workspace(folder.root, session=folder.session), run.run_id).is_same
+
+
+def test_drafts_write_into_a_schema_and_read_each_other_there(
+    spark: SparkSession, tmp_path: Path, catalog: str
+) -> None:
+    sandbox = {"datasource_id": "db", "schema": "drafts"}
+    operations = (to_table("result", "db", register_as_dataset="booked"), to_path("out/result.csv"))
+    folder = workspace(tmp_path / "w", spark, catalog, *operations, sandbox=sandbox)
+    folder.apply()
+    folder.activate()
+    folder.run("2026-01")
+    folder.project(to_table("summary", "db"), id_="next", input_="booked")
+    live = rows(spark, catalog)
+    first = folder.csv_rows("data/orders.csv")[0]
+    folder.write_csv("data/orders.csv", [{**first, "amount": "999.00"}])
+    draft = folder.run("2026-01", is_draft=True)
+    assert rows(spark, catalog) == live
+    assert len(folder.csv_rows("out/result.csv")) == 3
+    drafts = [name.rpartition("_")[0] for name in tables(spark, catalog, "drafts")]
+    assert drafts == ["db_close_result", "out_result_csv"]
+    following = folder.run("2026-01", "next", is_draft=True)
+    opened = open_workspace(folder.root, session=folder.session)
+    assert read_numbers(opened, NumbersRequest(following.run_id)).totals == {"amount": Decimal("999.00")}
+    assert folder.replay(draft.run_id).is_same
+    assert folder.replay(following.run_id).is_same
+    assert "summary" not in tables(spark, catalog, "close")
+
+
+def test_replays_of_runs_that_are_forgotten_are_removed(spark: SparkSession, tmp_path: Path, catalog: str) -> None:
+    folder = workspace(tmp_path / "w", spark, catalog)
+    first = folder.run("2026-01")
+    folder.replay(first.run_id, keep=True)
+    assert any("replays" in name for name in tables(spark, catalog, "state"))
+    folder.run("2026-01")
+    with folder.around() as around:
+        collect_garbage(around, RetentionSettings(runs="0d"))
+    assert not any("replays" in name for name in tables(spark, catalog, "state"))

@@ -223,6 +223,8 @@ def adopt_session(spark: "SparkSession") -> "SparkSession":
         return spark
     try:
         sibling = clone_session(spark)
+        # A query of the given session may have set some there alone, as extensions of Delta do.
+        missing = differing_conf(_current_conf(sibling))
         for key, value in missing.items():
             sibling.conf.set(key, value)
     except Exception as refusal:

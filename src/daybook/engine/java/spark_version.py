@@ -1,5 +1,6 @@
 """The versions of Spark that Daybook works with, and what differs between them. Nothing else asks for a version."""
 
+import contextlib
 import re
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -77,9 +78,19 @@ def sibling_session(session: "SparkSession", *, is_connect: bool) -> "SparkSessi
         # The client of Spark 4.0 cannot ask for one, but its address and credentials open one.
         client: Any = session.client
         sibling = kind(client._builder)
+        _copy_settings(session, sibling)
     else:
         sibling = session.newSession()
     return sibling
+
+
+def _copy_settings(session: "SparkSession", sibling: "SparkSession") -> None:
+    """What the given session has set; those of the server cannot be set, and need not."""
+    own = sibling.conf.getAll
+    for key, value in session.conf.getAll.items():
+        if own.get(key) != value:
+            with contextlib.suppress(Exception):
+                sibling.conf.set(key, value)
 
 
 def allow_repeated_observations() -> None:

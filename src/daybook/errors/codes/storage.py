@@ -328,6 +328,12 @@ IO_CODES: dict[str, Code] = code_family(
         hint="define the data source, or write the id of one that is defined",
     ),
     Code(
+        "IO_082",
+        "The sandbox of the workspace needs a data source {datasource} of type spark_catalog",
+        "`sandbox: {{datasource_id, schema}}` names a data source whose catalog holds the schema.",
+        hint="define the data source, or write the id of one that is defined",
+    ),
+    Code(
         "IO_070",
         "The bucket {bucket} is described in two ways: by {first} and by {other}",
         "The clients of a bucket have one endpoint and one credential for it. `storage` in daybook.yaml and the data "

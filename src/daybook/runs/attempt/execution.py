@@ -312,7 +312,8 @@ def execute_attempt(
                 raise
             raise RunFailedError(snapshot.run_id, status, error, outputs) from failure
         finally:
-            with contextlib.suppress(OSError):
+            # Without a session nothing was staged where the state is a schema, and nothing can be removed.
+            with contextlib.suppress(OSError, DaybookError):
                 remove_folder(staging, environment.storage)
     return _build_result(snapshot, ended, execution)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -23,8 +24,9 @@ from daybook.io.formats.xlsx.live import (
     aggregation_formula,
 )
 from daybook.io.read_source import ReadSource
+from daybook.io.state_tables import stream_parquet
 from daybook.io.target import OutputColumn
-from daybook.model.types import SYSTEM_COLUMNS, FloatType
+from daybook.model.types import STRING, SYSTEM_COLUMNS, FloatType
 from daybook.plan.partial_plan import PartialPlan, argument_column, detail_rows
 from daybook.plan.steps import AggregateStep, ComputedColumn, OutputStep, Plan, UpdateStep
 from daybook.runs.environment import RunEnvironment
@@ -148,6 +150,11 @@ def live_writer(
             context = RunContext.of(step_details.rows.plan, pipeline.as_of)
             columns = {name: quote_identifier(name) for name in step_details.step.group_by}
             df = output.df.withColumn(GROUP_COLUMN, F.expr(summary_id_sql(step_details.step, columns, context)))
-            df.orderBy(*map(quote_identifier, step_details.rows.order)).write.mode("error").parquet(place)
+            rows = df.orderBy(*map(quote_identifier, step_details.rows.order))
+            if environment.storage.tables is None:
+                rows.write.mode("error").parquet(place)
+                return
+            Path(place).mkdir()
+            stream_parquet(rows, Path(place), (*aggregate.columns, OutputColumn(GROUP_COLUMN, STRING)))
 
     return LiveWorkbookWriter(tuple(details.aggregate for details in live.details), write_details)

@@ -22,13 +22,13 @@ from daybook.model.datasource import DataSource
 from daybook.model.definition import Definition
 from daybook.model.operation import OutputOperation, TableDestination
 from daybook.model.parameter import parameter_texts
-from daybook.model.project import Project
 from daybook.model.serialization import to_yaml
 from daybook.plan.plan_project import plan_project
 from daybook.plan.registration import registration_errors
 from daybook.plan.steps import LoadStep, Plan
 from daybook.resolve.location import Location, Resolution
 from daybook.resolve.resolution import ANY_PERIOD, PeriodLookup
+from daybook.resolve.sandbox_schema import sandbox_source, sandbox_text, with_sandbox_source
 from daybook.runs.attempt.request import CheckedRequest
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.lifecycle.apply import apply
@@ -82,7 +82,7 @@ def resolve_run(
         snapshot,
         datasets=datasets,
         resolvers=used_resolvers(definitions, project, datasets),
-        datasources=_used_datasources(definitions, project, (source.resolution for source in sources)),
+        datasources=_used_datasources(definitions, snapshot, (source.resolution for source in sources)),
         calendars=tuple(filter(None, (definitions.calendar(period.calendar_id),))),
         sources=sources,
     )
@@ -110,9 +110,10 @@ def restore_run(snapshot: RunSnapshot, root: Path, storage: Storage = PROVIDER_S
 
 
 def _used_datasources(
-    definitions: Definitions, project: Project, resolutions: Iterable[Resolution]
+    definitions: Definitions, snapshot: RunSnapshot, resolutions: Iterable[Resolution]
 ) -> tuple[DataSource, ...]:
     """The data sources that reading and writing the project again would ask for."""
+    project, sandbox = snapshot.project, sandbox_source(snapshot.settings.sandbox, definitions)
     datasources = {
         location.datasource.id: location.datasource
         for resolution in resolutions
@@ -124,6 +125,8 @@ def _used_datasources(
         for operation in project.operations
         if isinstance(operation, OutputOperation) and isinstance(operation.arguments.destination, TableDestination)
     }
+    if sandbox is not None:
+        datasources[sandbox.id] = sandbox
     for datasource_id in written_ids:
         if (datasource := definitions.datasource(datasource_id)) is not None:
             datasources[datasource_id] = datasource
@@ -259,18 +262,25 @@ def prepare(
 ) -> PreparedRun:
     """The run of a version for one period, from the definitions and the state of the store."""
     workspace, request = checked.workspace, checked.request
-    sandbox = workspace.settings.sandbox if version.is_draft else None
+    sandbox = sandbox_text(workspace.settings) if version.is_draft else None
     require_approved(transaction, version.project.id, is_draft=version.is_draft, is_sandboxed=sandbox is not None)
     notices = [
         *check_period(transaction, period, is_sandboxed=sandbox is not None),
         *_draft_notices(transaction, version, sandbox),
     ]
     snapshot = _describe_run(environment, transaction, checked, version, sandbox, period)
-    periods: PeriodLookup = StoredPeriods(transaction, workspace.root, environment.storage)
+    periods: PeriodLookup = StoredPeriods(transaction, workspace.root, environment.storage, session=environment.session)
     seen = definitions.with_makers(checked.files.makers)
+    if sandbox is not None:
+        seen = with_sandbox_source(seen, workspace)
     if sandbox is not None and request.reads_sandbox:
         periods = in_sandbox = SandboxPeriods(
-            transaction, snapshot.provenance.user, workspace.root, environment.storage
+            transaction,
+            snapshot.provenance.user,
+            workspace.root,
+            environment.storage,
+            session=environment.session,
+            source=sandbox_source(sandbox, seen),
         )
         seen = with_sandbox(seen, transaction, in_sandbox)
     seen = as_activated(seen, version.inputs)

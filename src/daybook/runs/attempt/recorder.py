@@ -13,7 +13,7 @@ from daybook.io.location_checks import location_identity
 from daybook.io.pins import Pin, pin_from_json, pin_to_json
 from daybook.io.registry import format_named
 from daybook.io.storage import Storage
-from daybook.io.target import WrittenSlice
+from daybook.io.target import TableTarget, WrittenSlice
 from daybook.io.writer import Commit, StagedOutput
 from daybook.model.dataset import Dataset, PathLocation, TableLocation
 from daybook.model.definition import SANDBOX_PREFIX, RegisteredDataPin
@@ -107,6 +107,9 @@ def _dataset_location(planned: PlannedOutput, input_table: str, *, is_sandboxed:
     destination = planned.step.arguments.destination
     if is_sandboxed:
         target = planned.target
+        if isinstance(target, TableTarget):
+            place = {"datasource_id": target.datasource.id, "table": target.table, "schema": target.schema}
+            return TableLocation.model_validate(place)
         path, root = target.location.file_uri, str(target.workspace.absolute())
         # Below the workspace the path is relative, so that the two can move.
         path = path.removeprefix(f"{root}/") if path.startswith(f"{root}/") else path

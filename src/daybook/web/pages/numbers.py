@@ -8,8 +8,8 @@ from starlette.responses import RedirectResponse, Response
 
 from daybook.model.types import value_text
 from daybook.web.access import address_with
-from daybook.web.pages.explain import PAGE_ROWS, TrailStep, explain_address
-from daybook.web.served import ServedHere, csv_response, numbers_request
+from daybook.web.pages.explain import PAGE_ROWS, TrailStep, answer_page, explain_address
+from daybook.web.served import ServedHere, csv_response, numbers_request, reader_of
 
 if TYPE_CHECKING:
     from daybook.workspace.numbers import NumbersPage
@@ -56,17 +56,29 @@ def numbers(
     page_request = numbers_request(
         run_id, seq, where, sort, offset=offset, limit=PAGE_ROWS, has_totals=totals or None, has_reading_order=True
     )
-    page = served.numbers(page_request)
-    view = _NumbersView(page, path, where, sort)
-    return served.templates.page(
-        request,
-        "numbers.html",
-        title=f"{page.project_id} {page.period}: {page.output.name}",
-        page=page,
-        view=view,
-        where=where,
-        sort=sort,
+
+    def render(page: "NumbersPage") -> Response:
+        return served.templates.page(
+            request,
+            "numbers.html",
+            title=f"{page.project_id} {page.period}: {page.output.name}",
+            page=page,
+            view=_NumbersView(page, path, where, sort),
+            where=where,
+            sort=sort,
+        )
+
+    if not served.needs_session(run_id, seq):
+        return render(served.numbers(page_request))
+    from daybook.workspace.numbers import read_numbers
+
+    question = served.questions.ask(
+        ("numbers", page_request),
+        "Numbers",
+        lambda workspace, _: read_numbers(workspace, page_request),
+        reader=reader_of(request),
     )
+    return answer_page(request, served, question, render)
 
 
 @router.get("/runs/{run_id}/outputs/{seq}/rows.csv")

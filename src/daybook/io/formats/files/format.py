@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from daybook.errors import DaybookError
 from daybook.expression import quote_identifier
 from daybook.io.bindings import checked_options
-from daybook.io.column_types import arrow_type, spark_data_type
+from daybook.io.column_types import spark_data_type
 from daybook.io.filesystem import (
     is_uri,
     join_uri,
@@ -49,7 +48,7 @@ from daybook.io.formats.files.one_object import (
 from daybook.io.landing.request import TextFile
 from daybook.io.landing.rows import ImpliedColumns
 from daybook.io.leftovers import search_folder
-from daybook.io.state_tables import stream_batches
+from daybook.io.state_tables import stream_parquet
 from daybook.io.storage import PROVIDER_STORAGE, Storage, bucket_of
 from daybook.io.stored_rows import SourceBlock, StoredRows, dataset_of
 from daybook.io.target import FileTarget, OutputColumn, WrittenSlice
@@ -184,10 +183,7 @@ class FileWriter(ABC):
 
     def stream_parts(self, df: "DataFrame", folder: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
         """The same where Spark sees no folder of this machine: rows come here and become one part file."""
-        schema = pa.schema([(column.name, arrow_type(column.type)) for column in target.columns])
-        with pq.ParquetWriter(folder / "part-00000.parquet", schema) as writer:
-            for batch in stream_batches(df):
-                writer.write_batch(batch.cast(schema))
+        stream_parquet(df, folder, target.columns)
 
     def join_parts(self, parts: Sequence[Path], file: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
         """Make one file of part files, in their order, which is the order of the rows."""

@@ -5,9 +5,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from daybook.errors import DaybookError
 from daybook.expression import quote_identifier
-from daybook.io.format import Format, Leftover, ReadRequest, VersionHolder
+from daybook.io.data_files import TableFiles
+from daybook.io.format import Format, Leftover, PinnedLocation, ReadRequest, VersionHolder
+from daybook.io.formats.spark_catalog.committed import committed_batches, committed_page
 from daybook.io.formats.spark_catalog.history import commits_of, has_appended_slice
 from daybook.io.formats.spark_catalog.reading import read_table
 from daybook.io.formats.spark_catalog.table import (
@@ -24,7 +28,10 @@ from daybook.io.formats.spark_catalog.table import (
 )
 from daybook.io.formats.spark_catalog.writer import CatalogWriter
 from daybook.io.pins import ReadPart, TablePin
+from daybook.io.row_page import PageRequest, RowPage
 from daybook.io.storage import PROVIDER_STORAGE, Storage
+from daybook.io.target import TableTarget
+from daybook.io.writer import Commit
 from daybook.model.datasource import DataSource, SparkCatalogSource
 from daybook.model.definition import TableVersion
 from daybook.resolve.location import Location
@@ -39,6 +46,7 @@ class SparkCatalogFormat(Format):
     name = "spark_catalog"
     is_landed = False
     needs_session = True
+    pages_by_session = True
 
     @cached_property
     def writer(self) -> CatalogWriter:
@@ -53,6 +61,18 @@ class SparkCatalogFormat(Format):
     def read(self, spark: "SparkSession", request: ReadRequest) -> Iterator[ReadPart]:
         for pinned in request.locations:
             yield read_table(spark, pinned, request).with_period(pinned.location)
+
+    def table_files(self, location: PinnedLocation, request: ReadRequest) -> TableFiles:
+        raise DaybookError("RECOMPUTE_001", what=f"{location.location.label}, which only Spark can read")
+
+    def committed_page(self, target: TableTarget, commit: Commit, request: PageRequest) -> RowPage:
+        return committed_page(target, commit, request)
+
+    def committed_batches(self, target: TableTarget, commit: Commit, request: PageRequest) -> Iterator[pa.RecordBatch]:
+        return committed_batches(target, commit, request)
+
+    def table_exists(self, location: Location, workspace: Path, storage: Storage = PROVIDER_STORAGE) -> bool:
+        return find_table(active_session(), TableName.of(location)) is not None
 
     def has_appended_slice(self, location: Location, slices: frozenset[str] | None, workspace: Path) -> bool:
         spark = active_session()

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -23,6 +23,7 @@ from daybook.expression.typed_tree import (
 from daybook.io.formats.xlsx.book import Book, examine_rows
 from daybook.io.formats.xlsx.cells import SIGNIFICANT_DIGITS, column_letters, quote_sheet
 from daybook.io.formats.xlsx.format import StagedRows, WorkbookWriter
+from daybook.io.state_tables import stream_parquet
 from daybook.io.target import FileTarget, OutputColumn
 from daybook.io.writer import remove_tree
 from daybook.model.types import (
@@ -36,6 +37,9 @@ from daybook.model.types import (
     TimestampType,
 )
 from daybook.plan.steps import ComputedColumn
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _ARITHMETIC = ("+", "-", "*", "/")
 _NUMBERS = (IntegerType, DecimalType, FloatType)
@@ -189,10 +193,11 @@ class LiveWorkbookWriter(WorkbookWriter):
         self._aggregates = {aggregate.seq: aggregate for aggregate in aggregates}
         self._write_details = write_details
 
+    def stream_parts(self, df: "DataFrame", folder: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
+        stream_parquet(df, folder, _staged_columns(target))
+
     def complete_parts(self, parts: Path, file: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
-        shown = {column.name for column in target.columns}
-        hidden = (OutputColumn(ROW_ID, STRING), OutputColumn(OPERATION_SEQ, INTEGER))
-        rows = StagedRows(parts, (*target.columns, *(column for column in hidden if column.name not in shown)))
+        rows = StagedRows(parts, _staged_columns(target))
         details = [
             self._stage(self._aggregates[seq], file.parent, target)
             for seq in sorted(_seqs_in(rows) & self._aggregates.keys())
@@ -250,6 +255,13 @@ class _RowFormulas:
         for row_id, seq in zip(ids, seqs, strict=True):
             sheet = self.sheets.get(seq)
             yield sheet.formulas(row_id) if sheet is not None else {}
+
+
+def _staged_columns(target: FileTarget) -> tuple[OutputColumn, ...]:
+    """Those that are shown, and those by which a row has its formulas."""
+    shown = {column.name for column in target.columns}
+    hidden = (OutputColumn(ROW_ID, STRING), OutputColumn(OPERATION_SEQ, INTEGER))
+    return (*target.columns, *(column for column in hidden if column.name not in shown))
 
 
 def _seqs_in(rows: StagedRows) -> set[int]:
