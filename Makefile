@@ -66,13 +66,14 @@ test-oldest-spark: ## run a short form of the tests with the oldest Spark, and r
 	@tools/in_memory $(RUN)/python -m pytest -q -m spark -n 2 tests/e2e/test_versions.py
 
 # Each worker has a Java process of its own: catalogs belong to the process, and a test empties its schemas.
-CATALOG_TESTS := tests/spark/io $(addprefix tests/spark/runs/test_,tables_by_name.py state_in_schema.py nothing_shared.py)
+CATALOG_TESTS := tests/spark/io $(addprefix tests/spark/runs/test_,tables_by_name.py state_in_schema.py nothing_shared.py) \
+  tests/spark/objects/test_rest_catalog_by_name.py
 test-catalogs: ## run the tests of tables by name on Delta and Iceberg in Spark 4.0, also with a server of another user
 	@tools/spark_environment 4.0
-	@tools/jars delta iceberg
+	@tools/jars delta iceberg iceberg-aws
 	@tools/in_memory build/spark-4.0/bin/python -m pytest -q -m spark -n $(CORES) $(PYTEST_FLAGS) \
 	  -W "ignore:unclosed <socket:ResourceWarning" -W ignore::pytest.PytestUnraisableExceptionWarning \
-	  -k "catalog- or interop or tables_by_name or state_in_schema or nothing_shared" $(CATALOG_TESTS)
+	  -k "catalog- or interop or tables_by_name or state_in_schema or nothing_shared or by_name" $(CATALOG_TESTS)
 
 test-cluster: ## run the engine's tests and a small close on a real Spark cluster, and kill its executors
 	@tools/environment dev

@@ -18,7 +18,12 @@ DELTA, ICEBERG = "spark_catalog", "lake"
 def catalog_jars() -> tuple[Path, ...]:
     """The libraries that `tools/jars` has fetched; none in a Spark that they do not fit."""
     delta, iceberg = sorted(_JARS.glob("delta/delta-*.jar")), sorted(_JARS.glob("iceberg/iceberg-*.jar"))
-    return (*delta, *iceberg) if delta and iceberg and version("pyspark").startswith(f"{_SPARK}.") else ()
+    return (*delta, *iceberg, *s3_jars()) if delta and iceberg and version("pyspark").startswith(f"{_SPARK}.") else ()
+
+
+def s3_jars() -> tuple[Path, ...]:
+    """Iceberg's own S3 client, for catalogs whose files are on an object store."""
+    return tuple(_JARS.glob("iceberg-aws/iceberg-aws-bundle-*.jar"))
 
 
 def catalog_conf() -> Mapping[str, str]:

@@ -168,6 +168,10 @@ class Format(ABC):
 
         return all_batches(self.committed_rows(target, commit), request)
 
+    def keep_committed(self, target: Any, commit: Commit) -> None:
+        """Keep the rows of a sealed output, where nothing holds the version that has them."""
+        return
+
     def table_exists(self, location: Location, workspace: Path, storage: Storage = PROVIDER_STORAGE) -> bool:
         """Whether a table of a database is there; asks the database where that needs no Spark."""
         return True

@@ -19,6 +19,7 @@ from daybook.graph.close import Close, NodeStatus, read_close
 from daybook.graph.nodes import Node, PeriodSpan, find_period
 from daybook.io.format import VersionHolder
 from daybook.io.registry import format_named
+from daybook.io.writer import Commit
 from daybook.model.calendar import Period
 from daybook.model.definition import TableVersion
 from daybook.model.operation import CheckOperation
@@ -407,6 +408,13 @@ def record_seal(transaction: Transaction, sealable: SealablePeriod, certificate:
     }
     transaction.log.append("seal", period.identifier, details)
     return seal
+
+
+def keep_sealed_rows(certificate: SignedCertificate) -> None:
+    """Copies of what no version holds, made before the seal counts."""
+    for output in certificate.outputs:
+        target, version = output.planned.target, output.commit.table_version
+        format_named(target.format).keep_committed(target, Commit(output.commit.rows or 0, version))
 
 
 def hold_sealed_versions(environment: RunEnvironment, certificate: SignedCertificate) -> None:

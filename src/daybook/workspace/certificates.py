@@ -127,7 +127,14 @@ def seal_period(
     """
     from daybook.proof.envelope import read_private_key
     from daybook.proof.new_file import check_new, write_new
-    from daybook.proof.seal import SealRequest, find_sealable, hold_sealed_versions, record_seal, sign_period
+    from daybook.proof.seal import (
+        SealRequest,
+        find_sealable,
+        hold_sealed_versions,
+        keep_sealed_rows,
+        record_seal,
+        sign_period,
+    )
     from daybook.runs.approvals.acts import Act, period_act
     from daybook.runs.approvals.requests import released_act
 
@@ -149,6 +156,7 @@ def seal_period(
         with released_act(store, "seal", act, reason=reason) as mark_done:
             name, user = workspace.settings.name, store.user()
             certificate = sign_period(environment, sealable, request, private_key, user=user, workspace=name)
+            keep_sealed_rows(certificate)
             try:
                 with store.write() as transaction:
                     seal = record_seal(transaction, sealable, certificate)

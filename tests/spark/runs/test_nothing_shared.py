@@ -1,101 +1,43 @@
-"""A server of Spark Connect and a client that cannot open each other's folders: all there is goes through the session.
+"""A server of Spark Connect and a client that cannot open each other's folders: all goes through the session.
 
-The server runs as another user in a folder that is closed; the client is an owner without the right to open what
-belongs to others, and its workspace is closed, too.
+The server runs as another user in a closed folder, where possible in a network of its own; the client is an owner
+without the right to open what belongs to others, and its workspace is closed, too.
 """
 
-import contextlib
+import json
 import os
+import re
 import shutil
-import socket
 import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from daybook.engine.java.launch import find_java, spark_home
-from tests.catalogs import ICEBERG, MISSING, catalog_conf, catalog_jars
-from tests.workspaces import Folder, no_session, to_path, to_table
+from tests.catalogs import DELTA, ICEBERG, MISSING, catalog_jars
+from tests.close_by_hand import close_by_hand
+from tests.close_by_name import PROJECTS, write_close
+from tests.connect_server import CLOSED, NOBODY, ConnectServer, can_be_another_user, connect_server, line_to, watched
+from tests.workspaces import ORDERS, Folder, no_session, to_path, to_table
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not catalog_jars(), reason=MISSING),
-    pytest.mark.skipif(
-        os.getuid() != 0 or shutil.which("setpriv") is None, reason="another user needs root and setpriv"
-    ),
+    pytest.mark.skipif(not can_be_another_user(), reason="another user needs root and setpriv"),
 ]
-NOBODY = 65534
-# Without these root opens what others have closed.
-CLOSED = ("--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search")
-START_SECONDS = 120
-FLAGS = "-Duser.language=en -Duser.country=US -Duser.timezone=UTC -Dfile.encoding=UTF-8 -Dstdout.encoding=UTF-8"
-
-
-@dataclass
-class Server:
-    """Spark Connect as another user, with its catalogs in its own folder."""
-
-    folder: Path
-    port: int
-    process: "subprocess.Popen[bytes] | None" = None
-
-    def start(self) -> None:
-        conf = {
-            **catalog_conf(),
-            "spark.sql.warehouse.dir": f"{self.folder}/delta",
-            f"spark.sql.catalog.{ICEBERG}.warehouse": f"{self.folder}/iceberg",
-            "spark.connect.grpc.binding.port": str(self.port),
-            "spark.connect.grpc.binding.address": "127.0.0.1",
-            "spark.ui.enabled": "false",
-            "spark.driver.host": "127.0.0.1",
-            "spark.sql.shuffle.partitions": "2",
-            "spark.local.dir": f"{self.folder}/local",
-            "spark.driver.extraJavaOptions": f"{FLAGS} -Djava.io.tmpdir={self.folder}",
-        }
-        command = [
-            *("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"),
-            *(str(spark_home() / "bin" / "spark-submit"), "--master", "local[2]", "--driver-memory", "1g"),
-            *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
-            *(word for key, value in conf.items() for word in ("--conf", f"{key}={value}")),
-            "spark-internal",
-        ]
-        java = find_java(os.environ).executable.parent.parent
-        environment = {"PATH": os.environ["PATH"], "JAVA_HOME": str(java), "SPARK_HOME": str(spark_home())}
-        environment |= {"HOME": str(self.folder), "LANG": "C.UTF-8"}
-        log = (self.folder / "server.log").open("ab")
-        self.process = subprocess.Popen(command, cwd=self.folder, env=environment, stdout=log, stderr=log)
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline and self.process.poll() is None:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
-                return
-            time.sleep(0.2)
-        pytest.fail((self.folder / "server.log").read_text()[-2000:])
-
-    def kill(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
+ROOT = Path(__file__).parents[3]
+PROGRAM = (sys.executable, "-m", "daybook")
+COMMAND_SECONDS = 600
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    folder = Path(tempfile.mkdtemp(prefix="daybook-server-"))
-    os.chown(folder, NOBODY, NOBODY)
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port = int(listener.getsockname()[1])
-    running = Server(folder, port)
-    try:
-        running.start()
+def server() -> Iterator[ConnectServer]:
+    with connect_server() as running:
         yield running
-    finally:
-        running.kill()
-        shutil.rmtree(folder)
 
 
 @dataclass
@@ -103,70 +45,155 @@ class Client:
     """The program in a closed workspace, without the right to open what belongs to others."""
 
     folder: Folder
-    server: Server
+    remote: str
+    catalog: str
+    schema: str
 
-    def daybook(self, *words: str, code: int = 0) -> str:
-        done = self.start(*words)
-        out, err = done.communicate(timeout=300)
-        assert done.returncode == code, err.decode()[-3000:]
-        return out.decode()
+    def daybook(self, *words: str, before: Sequence[str] = ()) -> str:
+        done = self.start(*PROGRAM, *words, before=before)
+        assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+        return done.stdout
 
-    def start(self, *words: str) -> "subprocess.Popen[bytes]":
-        command = ["setpriv", *CLOSED, sys.executable, "-m", "daybook", *words]
-        return subprocess.Popen(command, cwd=self.folder.root, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    def start(self, *command: str, before: Sequence[str] = ()) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [*before, "setpriv", *CLOSED, *command],
+            cwd=self.folder.root,
+            env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_SECONDS,
+            check=False,
+        )
+
+    def sql(self, *statements: str) -> list[list[Any]]:
+        """The rows of the last statement, by a client of its own."""
+        program = (
+            "import json, sys; from pyspark.sql import SparkSession as S;"
+            "s = S.builder.remote(sys.argv[1]).getOrCreate();"
+            "rows = [s.sql(text).collect() for text in sys.argv[2:]][-1];"
+            "print(json.dumps([[str(value) for value in row] for row in rows])); s.stop()"
+        )
+        command = [sys.executable, "-c", program, self.remote, *statements]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_SECONDS, check=True)
+        rows: list[list[Any]] = json.loads(done.stdout.splitlines()[-1])
+        return rows
+
+    def last_run(self, project: str) -> str:
+        return next(run.id for run in self.folder.all_runs() if run.project_id == project)
 
 
-@pytest.fixture(params=["spark_catalog", ICEBERG])
-def client(request: pytest.FixtureRequest, server: Server, tmp_path: Path) -> Client:
-    """A close from CSV and a workbook on the client to tables on the server, and a file back."""
-    schema = f"c{abs(hash(str(tmp_path))) % 10**8}"
-    settings = {
-        "engine": {"remote": f"sc://127.0.0.1:{server.port}"},
-        "state": {"datasource_id": "db", "schema": schema},
-    }
-    root = tmp_path / "w"
-    folder = Folder.new(root, no_session, **settings)
-    root.chmod(0o700)
-    folder.datasource("db", "spark_catalog", catalog=request.param, schema=schema)
-    folder.project(to_table("result", "db", register_as_dataset="booked"))
-    folder.project(to_table("other", "db"), to_path("out/{{identifier}}.csv"), id_="other")
-    folder.project(to_table("summary", "db"), id_="next", input_="booked")
-    client = Client(folder, server)
-    make = (
-        f"from pyspark.sql.connect.session import SparkSession as S; s = S.builder.remote('sc://127.0.0.1:{server.port}')"
-        f".getOrCreate(); s.sql('CREATE NAMESPACE {request.param}.{schema}').collect(); s.stop()"
-    )
-    subprocess.run([sys.executable, "-c", make], check=True, timeout=120, capture_output=True)
+def new_client(root: Path, server: ConnectServer, catalog: str, schema: str) -> Client:
+    folder = Folder(root, no_session)
+    client = Client(folder, server.remote, catalog, schema)
+    client.sql(*(f"CREATE NAMESPACE {catalog}.{name}" for name in (schema, f"{schema}_state", f"{schema}_drafts")))
     return client
 
 
-def test_folders_are_closed(client: Client) -> None:
-    listing = ["setpriv", *CLOSED, "ls", str(client.server.folder)]
-    assert subprocess.run(listing, capture_output=True, check=False).returncode != 0
-    as_server = ["setpriv", f"--reuid={NOBODY}", "--clear-groups", "ls", str(client.folder.root)]
+def settings_of(remote: str, schema: str) -> dict[str, Any]:
+    return {
+        "engine": {"remote": remote},
+        "state": {"datasource_id": "warehouse", "schema": f"{schema}_state"},
+        "sandbox": {"datasource_id": "warehouse", "schema": f"{schema}_drafts"},
+    }
+
+
+def test_the_close_of_the_demonstration_is_built_explained_compared_and_replayed(
+    server: ConnectServer, tmp_path: Path
+) -> None:
+    root, data = tmp_path / "w", tmp_path / "data"
+    client = new_client(root, server, ICEBERG, "demo")
+    write_close(root, data, ICEBERG, "demo", settings_of(server.remote, "demo"))
+    root.chmod(0o700)
+    as_server = ["setpriv", f"--reuid={NOBODY}", "--clear-groups", "ls", str(root)]
     assert subprocess.run(as_server, capture_output=True, check=False).returncode != 0
-
-
-def last_run(client: Client, project: str) -> str:
-    return next(run.id for run in client.folder.all_runs() if run.project_id == project)
-
-
-def test_a_close_is_built_explained_compared_and_replayed(client: Client) -> None:
-    for project in ("p", "other", "next"):
+    assert client.start("ls", str(server.folder)).returncode != 0
+    for project in PROJECTS:
         client.daybook("activate", project)
     client.daybook("build", "--period", "2026-01", "--jobs", "2")
-    assert len(client.folder.csv_rows("out/2026-01.csv")) == 3
-    before = last_run(client, "next")
-    assert "O-1" in client.daybook("explain", before, "1")
-    client.daybook("replay", before)
-    first = client.folder.csv_rows("data/orders.csv")
-    client.folder.write_csv("data/orders.csv", [{**first[0], "amount": "999.00"}, *first[1:]])
-    client.daybook("build", "--period", "2026-01")
-    after = last_run(client, "next")
-    assert "999" in client.daybook("diff", before, after)
-    # O-1 had 100.00.
-    assert "899.00" in client.daybook("bridge", before, after, "--measure", "amount")
-    client.daybook("report", after)
-    assert "Left behind" in client.daybook("doctor")
+    expected = {key: (cell.actual, cell.budget) for key, cell in close_by_hand(data, "2026-01").items()}
+    rows = client.sql(f"SELECT account_type, cost_centre, actual, budget FROM {ICEBERG}.demo.actual_vs_budget")
+    assert {(row[0], row[1]): (Decimal(row[2]), Decimal(row[3])) for row in rows} == expected
+    assert (root / "out/management-summary-2026-01.xlsx").is_file()
+    run = client.last_run("close")
+    type_, centre = sorted(expected)[0]
+    assert centre in client.daybook("explain", run, "120", f"account_type={type_}", f"cost_centre={centre}")
+    client.daybook("replay", run)
+    client.daybook("recompute", run)
+    client.daybook("run", "close", "--period", "2026-01", "--as-of", "2026-01-31", "--draft")
+    draft = client.last_run("close")
+    assert draft != run
+    client.daybook("diff", run, draft)
+    client.daybook("bridge", run, draft, "--measure", "actual")
+    client.daybook("report", run)
+    assert "fresh" in client.daybook("status", "--ask", "--period", "2026-01")
+    assert "Left behind: nothing" in client.daybook("doctor")
     client.daybook("gc")
-    assert not list((client.folder.root / ".daybook").glob("landing*"))
+    assert not list((root / ".daybook").glob("landing*"))
+
+
+def orders_client(root: Path, server: ConnectServer, remote: str, catalog: str, schema: str) -> Client:
+    """A workspace of many orders that two pieces cannot hold, with a table that has January."""
+    client = new_client(root, server, catalog, schema)
+    folder = Folder.new(root, no_session, **settings_of(remote, schema))
+    folder.datasource("warehouse", "spark_catalog", catalog=catalog, schema=schema)
+    folder.project(to_table("result", "warehouse"), to_path("out/{{identifier}}.csv"))
+    folder.write_csv("data/orders.csv", [{**ORDERS[0], "order_id": f"J-{number}"} for number in range(20)])
+    root.chmod(0o700)
+    client.daybook("activate", "p")
+    client.daybook("run", "p", "--period", "2026-01")
+    more = [{**ORDERS[3], "order_id": f"F-{number}", "amount": "1.00"} for number in range(300)]
+    folder.write_csv("data/orders.csv", [*folder.csv_rows("data/orders.csv"), *more])
+    return client
+
+
+BROKEN = [
+    (point, action, catalog)
+    for point in ("landing", "statement", "committed")
+    for action in ("die", "cut", "server")
+    for catalog in ((ICEBERG, DELTA) if action == "die" else (ICEBERG,))
+]
+
+
+@pytest.mark.parametrize(("point", "action", "catalog"), BROKEN)
+def test_what_breaks_is_continued_and_every_row_is_there_once(
+    server: ConnectServer, tmp_path: Path, point: str, action: str, catalog: str
+) -> None:
+    """The client dies, its connection is cut, or the server dies; then the run is retried."""
+    schema = f"{point}_{action}"
+    with line_to(server) as line:
+        remote = line.remote if action == "cut" else server.remote
+        client = orders_client(tmp_path / "w", server, remote, catalog, schema)
+        assert server.process is not None
+        told = {"die": "die", "cut": f"cut:{line.control}", "server": f"server:{server.process.pid}"}[action]
+        script = str(Path(__file__).with_name("broken_client.py"))
+        done = client.start(sys.executable, script, point, told, "run", "p", "--period", "2026-02")
+        if action == "server":
+            assert done.returncode != 0, done.stdout
+            server.kill()
+            server.start()
+        if done.returncode != 0:
+            client.daybook("retry", client.last_run("p"))
+        counted = f"SELECT _run_period, COUNT(*), COUNT(DISTINCT order_id) FROM {catalog}.{schema}.result GROUP BY 1"
+        assert sorted(client.sql(counted)) == [["2026-01", "20", "20"], ["2026-02", "300", "300"]]
+        assert len(client.folder.csv_rows("out/2026-02.csv")) == 300
+        client.daybook("doctor", "--fix")
+        client.daybook("gc")
+        assert client.sql(f"SHOW TABLES IN {catalog}.{schema}") == [[schema, "result", "False"]]
+        client.daybook("replay", client.last_run("p"))
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="what a process opens is seen by strace")
+def test_no_path_of_one_side_is_asked_for_by_the_other(tmp_path: Path) -> None:
+    """Every path that either of them asks the system for is written down while a close is run and explained."""
+    seen = {side: tmp_path / f"{side}.paths" for side in ("client", "server")}
+    with connect_server(watched(seen["server"])) as server:
+        root = tmp_path / "w"
+        client = orders_client(root, server, server.remote, ICEBERG, "watched")
+        before = watched(seen["client"])
+        client.daybook("run", "p", "--period", "2026-02", before=before)
+        own_folder = str(server.folder)
+    quoted = {side: set(re.findall(r'"(/[^"]*)"', file.read_text(errors="replace"))) for side, file in seen.items()}
+    assert any(path.startswith(str(root)) for path in quoted["client"])
+    assert any(path.startswith(own_folder) for path in quoted["server"])
+    assert not [path for path in quoted["client"] if path.startswith(own_folder)]
+    assert not [path for path in quoted["server"] if path.startswith(str(root))]

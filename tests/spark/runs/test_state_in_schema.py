@@ -16,6 +16,8 @@ from daybook.io.stored_rows import RowCondition, RowOrder
 from daybook.model.settings import RetentionSettings
 from daybook.runs.garbage import collect_garbage
 from daybook.runs.result import RunFailedError
+from daybook.workspace.certificates import make_key, seal_period
+from daybook.workspace.history import lock_period
 from daybook.workspace.maintenance import apply_retention, examine
 from daybook.workspace.numbers import NumbersRequest, read_numbers, stream_csv
 from daybook.workspace.open_workspace import open_workspace
@@ -256,3 +258,24 @@ def test_replays_of_runs_that_are_forgotten_are_removed(spark: SparkSession, tmp
     with folder.around() as around:
         collect_garbage(around, RetentionSettings(runs="0d"))
     assert not any("replays" in name for name in tables(spark, catalog, "state"))
+
+
+def test_sealed_rows_of_delta_are_copied_since_nothing_holds_their_version(
+    spark: SparkSession, tmp_path: Path, catalog: str
+) -> None:
+    folder = workspace(tmp_path / "w", spark, catalog)
+    folder.apply()
+    folder.activate()
+    run = folder.run("2026-01")
+    is_warned = [notice.code for notice in run.notices] == ["IO_083"]
+    assert is_warned == (catalog == DELTA)
+    opened = open_workspace(folder.root, session=folder.session)
+    lock_period(opened, "2026-01", reason="closed")
+    make_key("cfo", tmp_path / "keys")
+    seal_period(opened, "2026-01", key=f"file://{tmp_path / 'keys/cfo.key'}", out=tmp_path / "sealed.json")
+    copies = [name for name in tables(spark, catalog, "state") if "sealed" in name]
+    assert len(copies) == (1 if catalog == DELTA else 0)
+    if catalog == DELTA:
+        spark.sql(f"DROP TABLE {catalog}.close.result").collect()
+        page = read_numbers(opened, NumbersRequest(run.run_id))
+        assert (page.count, page.totals) == (3, {"amount": Decimal("150.00")})

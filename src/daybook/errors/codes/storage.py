@@ -334,6 +334,13 @@ IO_CODES: dict[str, Code] = code_family(
         hint="define the data source, or write the id of one that is defined",
     ),
     Code(
+        "IO_083",
+        "Rows that are replaced in {location} can be read for {duration}, until its platform vacuums them",
+        "Nothing holds versions of Delta tables by name. Replays, comparisons and pages of older runs need them. "
+        "`daybook seal` copies sealed slices into the schema of the state.",
+        hint="set delta.deletedFileRetentionDuration of the table to as long as runs must stay readable",
+    ),
+    Code(
         "IO_070",
         "The bucket {bucket} is described in two ways: by {first} and by {other}",
         "The clients of a bucket have one endpoint and one credential for it. `storage` in daybook.yaml and the data "

@@ -1,6 +1,7 @@
 """Pages of the rows that a run committed to a table of a catalog: the session filters, sorts and sums."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -31,11 +32,17 @@ if TYPE_CHECKING:
 
 _ROW_ID = "_row_id"
 _ROWS = "__daybook_rows"
+_MISSING_FILE = ("FileNotFoundException", "FILE_NOT_EXIST", "NotFoundException", "does not exist")
 _TEXT_FUNCTIONS = {"contains": "CONTAINS", "starts_with": "STARTSWITH"}
 
 
 def committed_frame(target: TableTarget, commit: Commit) -> "DataFrame":
-    """What a commit wrote, at the version that it made; RUN_084 where that is gone."""
+    """What a commit wrote: the copy of what was sealed, else its version; RUN_084 where that is gone."""
+    kept = _kept_frame(target)
+    return kept if kept is not None else _frame_of_version(target, commit)
+
+
+def _frame_of_version(target: TableTarget, commit: Commit) -> "DataFrame":
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as F
 
@@ -63,6 +70,31 @@ def committed_frame(target: TableTarget, commit: Commit) -> "DataFrame":
     return df
 
 
+def keep_rows(target: TableTarget, commit: Commit) -> None:
+    """A copy of what a commit wrote in the state of the workspace: nothing else holds versions of Delta tables."""
+    from pyspark.errors import PySparkException
+
+    tables, version = target.storage.tables, commit.version
+    if tables is None or version is None or not version.token.startswith("delta:"):
+        return
+    try:
+        tables.write(_frame_of_version(target, commit), kept_path(target))
+    except PySparkException as failure:
+        raise DaybookError("IO_026", location=target.label, reason=failure_reason(failure)) from failure
+
+
+def kept_path(target: TableTarget) -> str:
+    return f"sealed/{target.run_id}/{target.operation_seq}"
+
+
+def _kept_frame(target: TableTarget) -> "DataFrame | None":
+    """The copy of rows that were sealed, which the platform of the table may have vacuumed."""
+    tables = target.storage.tables
+    if tables is None or find_table(active_session(), tables.table(kept_path(target))) is None:
+        return None
+    return tables.read(kept_path(target), [column.name for column in target.columns])
+
+
 def _version_before(spark: "SparkSession", table: CatalogTable, token: str) -> str | None:
     if table.provider == "delta":
         return str(int(token) - 1) if int(token) else None
@@ -78,12 +110,14 @@ def committed_page(target: TableTarget, commit: Commit, request: PageRequest) ->
         raise DaybookError("RUN_083", bound=MOST_SORTED_ROWS)
     types = {column.name: column.type for column in target.columns}
     df = _filtered(committed_frame(target, commit), request, types)
-    count, totals = _count_and_totals(df, request, types)
+    with _missing_files(target):
+        count, totals = _count_and_totals(df, request, types)
     schema = pa.schema([(column.name, arrow_type(column.type)) for column in target.columns])
     if not request.limit or request.offset >= count:
         return RowPage(schema.empty_table(), count, totals)
     page = df.orderBy(*_order(target.columns, request.order)).offset(request.offset).limit(request.limit)
-    return RowPage(page.toArrow().select(schema.names).cast(schema), count, totals)
+    with _missing_files(target):
+        return RowPage(page.toArrow().select(schema.names).cast(schema), count, totals)
 
 
 def committed_batches(target: TableTarget, commit: Commit, request: PageRequest) -> Iterator[pa.RecordBatch]:
@@ -91,7 +125,9 @@ def committed_batches(target: TableTarget, commit: Commit, request: PageRequest)
     types = {column.name: column.type for column in target.columns}
     df = _filtered(committed_frame(target, commit), request, types)
     if request.order:
-        if df.limit(MOST_SORTED_ROWS + 1).count() > MOST_SORTED_ROWS:
+        with _missing_files(target):
+            has_too_many = df.limit(MOST_SORTED_ROWS + 1).count() > MOST_SORTED_ROWS
+        if has_too_many:
             raise DaybookError("RUN_083", bound=MOST_SORTED_ROWS)
         df = df.orderBy(*_order(target.columns, request.order))
     schema = pa.schema([(column.name, arrow_type(column.type)) for column in target.columns])
@@ -159,6 +195,19 @@ def _order(columns: tuple[OutputColumn, ...], order: tuple[RowOrder, ...]) -> "l
             parts.append(F.coalesce(F.isnan(column), F.lit(False)).asc())
         parts.append(column.desc_nulls_last() if is_descending else column.asc_nulls_last())
     return parts
+
+
+@contextmanager
+def _missing_files(target: TableTarget) -> Iterator[None]:
+    """RUN_084 for files that were vacuumed: a log knows a version for longer than its files are there."""
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except PySparkException as failure:
+        if any(sign in str(failure) for sign in _MISSING_FILE):
+            raise _gone(target, "its files have been removed") from failure
+        raise
 
 
 def _gone(target: TableTarget, reason: str) -> DaybookError:

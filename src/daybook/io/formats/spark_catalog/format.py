@@ -11,7 +11,7 @@ from daybook.errors import DaybookError
 from daybook.expression import quote_identifier
 from daybook.io.data_files import TableFiles
 from daybook.io.format import Format, Leftover, PinnedLocation, ReadRequest, VersionHolder
-from daybook.io.formats.spark_catalog.committed import committed_batches, committed_page
+from daybook.io.formats.spark_catalog.committed import committed_batches, committed_page, keep_rows
 from daybook.io.formats.spark_catalog.history import commits_of, has_appended_slice
 from daybook.io.formats.spark_catalog.reading import read_table
 from daybook.io.formats.spark_catalog.table import (
@@ -70,6 +70,9 @@ class SparkCatalogFormat(Format):
 
     def committed_batches(self, target: TableTarget, commit: Commit, request: PageRequest) -> Iterator[pa.RecordBatch]:
         return committed_batches(target, commit, request)
+
+    def keep_committed(self, target: TableTarget, commit: Commit) -> None:
+        keep_rows(target, commit)
 
     def table_exists(self, location: Location, workspace: Path, storage: Storage = PROVIDER_STORAGE) -> bool:
         return find_table(active_session(), TableName.of(location)) is not None

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 Provider: TypeAlias = Literal["delta", "iceberg"]
 _PROVIDERS: Mapping[str, Provider] = {"delta": "delta", "iceberg": "iceberg"}
 _MISSING = frozenset({"TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "NO_SUCH_TABLE_EXCEPTION"})
+_RETENTION = re.compile(r"delta\.deletedFileRetentionDuration=(?:interval )?(?P<duration>[^,\]]+)")
+_DEFAULT_RETENTION = "7 days"
 # A property of a table that an output created and has not written rows to yet.
 CREATED_BY = "daybook.created_by"
 # Words in the class of a catalog, by the provider of the tables that it creates.
@@ -75,6 +77,14 @@ class CatalogTable:
     kind: str
     partitions: tuple[str, ...]
     properties: str
+
+    @property
+    def retention(self) -> str | None:
+        """For how long files of Delta stay that no newest version needs, as the table says it or by default."""
+        if self.provider != "delta":
+            return None
+        match = _RETENTION.search(self.properties)
+        return match["duration"] if match else _DEFAULT_RETENTION
 
     def is_created_by(self, key: str) -> bool:
         """Whether an output made it empty and has not filled it yet."""

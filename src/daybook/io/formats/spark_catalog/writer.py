@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
-from daybook.errors import DaybookError
+from daybook.errors import DaybookError, Notice, notice
 from daybook.expression import quote_identifier
 from daybook.expression import spark_type as sql_type
 from daybook.io.formats.spark_catalog.history import INFO_KEY, TableHistory, commit_info, read_history
@@ -256,7 +256,10 @@ class CatalogWriter:
         entry = read_history(spark, table).find(target.staging_key) if table is not None else None
         if table is None or table.provider is None or entry is None:
             return None
-        return Commit(entry.commit.rows or 0, table_version(table.provider, entry.token))
+        notices: tuple[Notice, ...] = ()
+        if (duration := table.retention) is not None:
+            notices = (notice("IO_083", location=target.label, duration=duration),)
+        return Commit(entry.commit.rows or 0, table_version(table.provider, entry.token), notices=notices)
 
     def _drop_staged(self, spark: "SparkSession", target: TableTarget, provider: Provider, staging: str) -> None:
         from pyspark.errors import PySparkException
