@@ -7,7 +7,7 @@ from botocore.session import Session
 from pyspark.sql import SparkSession
 
 from daybook.model.settings import RetentionSettings
-from daybook.runs.maintenance import collect_garbage
+from daybook.runs.garbage import collect_garbage
 from tests.catalogs import MISSING, catalog_jars, s3_jars
 from tests.object_store import KEY, ObjectStore
 from tests.workspaces import Folder, to_table

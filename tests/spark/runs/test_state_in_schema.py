@@ -17,10 +17,10 @@ from daybook.model.settings import RetentionSettings
 from daybook.runs.garbage import collect_garbage
 from daybook.runs.result import RunFailedError
 from daybook.workspace.certificates import make_key, seal_period
-from daybook.workspace.history import lock_period
 from daybook.workspace.maintenance import apply_retention, examine
 from daybook.workspace.numbers import NumbersRequest, read_numbers, stream_csv
 from daybook.workspace.open_workspace import open_workspace
+from daybook.workspace.periods import lock_period
 from daybook.workspace.recomputation import recompute
 from tests.catalogs import DELTA, ICEBERG, MISSING, catalog_jars
 from tests.workspaces import COLUMNS, Folder, assign, to_path, to_table
