@@ -264,12 +264,6 @@ class Served:
 
         return self._recent(("outputs", run_id), lambda: list_outputs(self.workspace, run_id), is_final=lambda _: True)
 
-    def needs_session(self, run_id: str, seq: int) -> bool:
-        """Whether what a run wrote is read through a session of Spark, as tables by name are."""
-        from daybook.workspace.numbers import is_read_by_session
-
-        return any(is_read_by_session(output) for output in self.outputs(run_id) if output.operation_seq == seq)
-
     def numbers(self, request: "NumbersRequest") -> "NumbersPage":
         """A page of what a run committed, which stays as it is; large pages are not kept."""
         from daybook.workspace.numbers import read_numbers

@@ -14,7 +14,6 @@ from daybook.compare.diff import DiffRequest, diff
 from daybook.compare.result import BridgeResult, Cause, DiffResult
 from daybook.engine.java.classic import activate_session
 from daybook.errors import DaybookError
-from daybook.io.registry import format_named
 from daybook.io.row_page import MOST_SORTED_ROWS, PageRequest, Total, csv_texts, is_summed
 from daybook.io.stored_rows import (
     COMPARISONS,
@@ -72,6 +71,12 @@ class NumbersRequest:
     limit: int = 50
     has_totals: bool | None = None
     has_reading_order: bool = False
+    # Whether a session starts where the rows need one; else SessionNeededError.
+    starts_session: bool = True
+
+
+class SessionNeededError(Exception):
+    """The rows are read through a session of Spark, which the request does not start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +170,6 @@ def list_outputs(workspace: OpenedWorkspace, run_id: str) -> tuple[OutputResult,
     )
 
 
-def is_read_by_session(output: OutputResult) -> bool:
-    """Whether a page of an output needs Spark."""
-    return bool(output.format) and format_named(output.format).pages_by_session
-
-
 def read_numbers(workspace: OpenedWorkspace, request: NumbersRequest) -> NumbersPage:
     """One page; of Parquet and Delta only the columns and row groups that it needs are read.
 
@@ -213,6 +213,8 @@ def _find_output(workspace: OpenedWorkspace, request: NumbersRequest) -> Committ
         committed = find_committed_output(
             transaction, workspace.root.resolve(), request.run_id, request.output, storage
         )
+    if committed.needs_session and not request.starts_session:
+        raise SessionNeededError
     if committed.needs_session:
         activate_session(workspace.session())
     return committed

@@ -1,6 +1,8 @@
 """Pages of numbers: the outputs of every run, and the rows of one output, sorted, filtered and totalled."""
 
 import json
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -68,10 +70,10 @@ def numbers(
             sort=sort,
         )
 
-    if not served.needs_session(run_id, seq):
-        return render(served.numbers(page_request))
-    from daybook.workspace.numbers import read_numbers
+    from daybook.workspace.numbers import SessionNeededError, read_numbers
 
+    with suppress(SessionNeededError):
+        return render(served.numbers(replace(page_request, starts_session=False)))
     question = served.questions.ask(
         ("numbers", page_request),
         "Numbers",
