@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -223,14 +223,18 @@ class _Build:
             begun[node] = pool.submit(self._build_node, node)
             begun[node].add_done_callback(lambda _: ended.put(node))
 
+        jobs = max(1, self.request.jobs)
+        ready: deque[Node] = deque()
         with (
             stop_on_signals(self._note_cancel),
-            ThreadPoolExecutor(max(1, self.request.jobs), thread_name_prefix="daybook-build") as pool,
+            ThreadPoolExecutor(jobs, thread_name_prefix="daybook-build") as pool,
         ):
             try:
                 while sorter.is_active():
-                    for node in sorted(sorter.get_ready(), key=sort_key):
-                        begin(node)
+                    ready += sorted(sorter.get_ready(), key=sort_key)
+                    # Whatever begins knows the results of all nodes that have ended, and is reported after them.
+                    while ready and len(begun) - len(self.results) < jobs:
+                        begin(ready.popleft())
                     # Linux may give a signal to another thread; this one handles it only when it wakes.
                     with suppress(Empty):
                         node = ended.get(timeout=_WAIT_SECONDS)
