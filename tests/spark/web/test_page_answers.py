@@ -113,6 +113,9 @@ STORED: list[tuple[str, dict[str, Any], list[str]]] = [
     ("lineage", {"project": "close", "all": True}, ["lineage", "close", "--all"]),
     ("log", {"limit": 3}, ["log", "--limit", "3"]),
     ("log_verification", {}, ["log", "--verify"]),
+    ("requests", {"all": True}, ["requests", "--all"]),
+    ("people", {}, ["people"]),
+    ("policy", {}, ["policy"]),
     ("error_code", {"code": "RUN_001"}, ["explain", "RUN_001"]),
     ("definition", {"kind": "project", "identifier": "close"}, ["show", "project", "close"]),
     ("definition", {"kind": "dataset", "identifier": "actual-vs-budget"}, ["show", "dataset", "actual-vs-budget"]),
@@ -136,6 +139,8 @@ def _check_other_answers(generated: GeneratedClient, close: SmallClose) -> None:
     assert generated.call("period", identifier=PERIOD)[1]["status"] == "open"
     assert generated.call("seals", period=PERIOD)[1] == []
     assert generated.call("certificate", digest="0" * 64)[0] == 404
+    # Approvals are for workspaces with a policy: `tests/unit/web/test_approvals.py`.
+    assert generated.call("request_details", number=1)[0] == 404
     _, outputs = generated.call("outputs", run_id=close.run)
     assert [output["operation_seq"] for output in outputs] == [2, 3]
     asked = {"run_id": close.run, "seq": 2, "where": ['["actual", "<", 0]'], "sort": ["-actual"], "limit": 3}
@@ -193,6 +198,8 @@ def _check_actions(generated: GeneratedClient) -> None:
     for change in ("close", "lock"):
         done = generated.call(f"{change}_period", body={"reason": "signed off"}, identifier=LOCKED)
         assert done == (200, {"action": change, "subject": LOCKED, "run": None, "changed": True})
+    for decision in ("approve", "reject", "withdraw"):
+        assert generated.call(decision, body={"reason": "compared"}, number=1)[0] >= 400
     names = [each["name"] for each in generated.call("actions")[1]]
     assert names == ["lock", "close", "build", "retry", "cancel", "run", "activate"]
 

@@ -10,6 +10,7 @@ from daybook.store.database import people
 from daybook.workspace.approvals import remove_person, show_request
 from daybook.workspace.lifecycle import apply_changes
 from daybook.workspace.periods import lock_period, show_period
+from tests.generated_client import GeneratedClient
 from tests.office_of_four_eyes import Office
 from tests.page import TOKEN, client, log_in
 from tests.workspaces import COLUMNS
@@ -180,6 +181,25 @@ def test_programs_request_and_decide_with_personal_tokens(office: Office) -> Non
     assert names == ["anna", "bert", "carl", "dora"]
     assert "token_id" not in bert.get("/api/v1/people").text
     assert bert.get("/api/v1/policy").json()["in_force"]["lock"] == {"by": ["controlling", "cfo"], "count": 2}
+
+
+def test_answers_about_approvals_are_as_the_description_says(office: Office) -> None:
+    numbers = [held_change(office)]
+    anna, bert = (
+        GeneratedClient(client(office.folder, token=office.tokens[name], allows_actions=True))
+        for name in ("anna", "bert")
+    )
+    for period in ("2026-01", "2026-02"):
+        _, requested = anna.call("lock_period", identifier=period, body={"reason": "signed off"})
+        numbers.append(requested["request"])
+    change, january, february = numbers
+    assert [request["number"] for request in bert.call("requests")[1]] == [february, january, change]
+    assert bert.call("request_details", number=change)[1]["changes"]
+    assert [person["name"] for person in bert.call("people")[1]] == ["anna", "bert", "carl", "dora"]
+    assert bert.call("policy")[1]["in_force"]["activate"] == {"by": ["controlling"], "count": 1}
+    assert bert.call("approve", number=change)[1]["status"] == "done"
+    assert bert.call("reject", number=january, body={"reason": "too early"})[1]["status"] == "rejected"
+    assert anna.call("withdraw", number=february)[1]["status"] == "withdrawn"
 
 
 def test_a_server_without_actions_decides_nothing(office: Office) -> None:

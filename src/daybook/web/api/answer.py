@@ -50,6 +50,27 @@ def api_router() -> APIRouter:
     return APIRouter(responses=problems, generate_unique_id_function=lambda route: route.name)
 
 
+# What an act answers that makes a request instead, because other people have to approve it.
+REQUEST_MADE_ANSWER: dict[int | str, dict[str, Any]] = {
+    202: {
+        "description": "The act needs approval: a request was made.",
+        "content": {
+            "application/json": {
+                "schema": {
+                    "type": "object",
+                    "properties": {
+                        "request": {"type": "integer"},
+                        "act": {"type": "string"},
+                        "subject": {"type": "string"},
+                        "needs": {"type": "string"},
+                    },
+                    "required": ["request", "act", "subject", "needs"],
+                }
+            }
+        },
+    }
+}
+
 RunId = Annotated[str, Path(description="As `runs` lists it.", max_length=64)]
 ProjectFilter = Annotated[str | None, Query(description="Only of this project.", max_length=128)]
 PeriodFilter = Annotated[str | None, Query(description="A period or a range: 2026-01..2026-03.", max_length=200)]
@@ -97,14 +118,13 @@ def describe(app: FastAPI, routers: Iterable[APIRouter]) -> dict[str, Any]:
     if app.openapi_schema:
         return app.openapi_schema
     description = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
-    results = {
-        name: result() if isfunction(result) else result
-        for router in routers
-        for route in router.routes
-        if isinstance(route, APIRoute)
-        for name, result in [(route.name, route.endpoint.__dict__.get(_RESULT))]
-        if result is not None
-    }
+    results: dict[str, Any] = {}
+    statuses: dict[str, str] = {}
+    for router in routers:
+        for route in router.routes:
+            if isinstance(route, APIRoute) and (result := route.endpoint.__dict__.get(_RESULT)) is not None:
+                results[route.name] = result() if isfunction(result) else result
+                statuses[route.name] = str(route.status_code or 200)
     described, definitions = json_schemas([Problem, *results.values()], _SCHEMAS)
     schemas = description["components"]["schemas"]
     for name in _REPLACED:
@@ -117,11 +137,7 @@ def describe(app: FastAPI, routers: Iterable[APIRouter]) -> dict[str, Any]:
             # A wrong parameter is a problem like any other.
             operation["responses"].pop("422", None)
             if (result := results.get(operation["operationId"])) is not None:
-                (answer,) = (
-                    described_answer
-                    for status, described_answer in operation["responses"].items()
-                    if status.startswith("2")
-                )
+                answer = operation["responses"][statuses[operation["operationId"]]]
                 answer["content"] = {Json.media_type: {"schema": described[result]}}
     app.openapi_schema = description
     return description

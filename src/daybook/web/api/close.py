@@ -9,7 +9,15 @@ from starlette.responses import Response
 from daybook.store.records import Action
 from daybook.web.access import Visitor, check_csrf
 from daybook.web.actions import ActionRequest, ActionResult
-from daybook.web.api.answer import PeriodFilter, RunId, answered, answers, api_router, shared_answer
+from daybook.web.api.answer import (
+    REQUEST_MADE_ANSWER,
+    PeriodFilter,
+    RunId,
+    answered,
+    answers,
+    api_router,
+    shared_answer,
+)
 from daybook.web.served import ActedBy, Served, ServedHere
 from daybook.workspace.close import CloseGraphResult, CloseStatus
 from daybook.workspace.periods import PeriodListing, list_periods, show_period
@@ -152,7 +160,7 @@ def retry_run(request: Request, served: ServedHere, visitor: ActedBy, run_id: Ru
     return _do(served, visitor, request, ActionRequest("retry", run_id), 202)
 
 
-@router.post("/projects/{project_id}/activate", tags=["actions"])
+@router.post("/projects/{project_id}/activate", tags=["actions"], responses=REQUEST_MADE_ANSWER)
 @answers(ActionResult)
 def activate_project(
     request: Request, served: ServedHere, visitor: ActedBy, project_id: Annotated[str, Path(max_length=128)]
@@ -179,6 +187,7 @@ def _add_period_change(change: Literal["close", "lock"], description: str) -> No
         name=f"{change}_period",
         description=description,
         tags=["actions"],
+        responses=REQUEST_MADE_ANSWER if change == "lock" else None,
     )
 
 
