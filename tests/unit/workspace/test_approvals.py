@@ -752,7 +752,8 @@ def test_the_store_holds_no_token(office: Office) -> None:
         rows = transaction._connection.exec_driver_sql("SELECT * FROM person").all()
         lines = list(transaction.log.lines())
     stored = repr((rows, lines))
-    assert [secret for token in office.tokens.values() if (secret := token.rpartition("_")[2]) in stored] == []
+    # A secret may contain underscores, too.
+    assert [secret for token in office.tokens.values() if (secret := token.split("_", 2)[2]) in stored] == []
     assert repr(office.by("anna")).count(office.tokens["anna"]) == 0
 
 

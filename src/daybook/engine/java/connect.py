@@ -5,6 +5,7 @@ import os
 import re
 import secrets
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
@@ -44,6 +45,8 @@ _LOOPBACK_RETRIES = 4
 _COLLECTIONS = 3
 # They take seventeen seconds.
 _FIRST_RETRIES = 5
+# They take about a minute, in which a connection may come back; PySpark would ask a server that is gone for ten.
+_LATER_RETRIES = 6
 _TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 _SERVER_TIMEOUT_SECONDS = 20
 # A server on this machine answers at once; one that hangs is done without.
@@ -73,7 +76,8 @@ def open_remote_session(remote: str, settings: Mapping[str, str]) -> "SparkSessi
             # A session that is left open would keep this program from ending, asking a server that may be gone.
             stop_connect_session(session, has_server=False)
             raise
-        _limit_retries(session, _never)
+        is_lost = threading.Event()
+        _limit_retries(session, is_lost.is_set, _LATER_RETRIES, given_up=is_lost.set)
     except PySparkException as failure:
         clear_connect_mode()
         reason = _failure_reason(failure)
@@ -198,10 +202,12 @@ def open_loopback_session(
     return cast("pyspark.sql.SparkSession", session)
 
 
-def _limit_retries(session: Any, has_ended: Callable[[], bool], most: int | None = None) -> None:
-    """Repeat a request so many times, by default as PySpark does, and not at all once the server has ended.
+def _limit_retries(
+    session: Any, has_ended: Callable[[], bool], most: int, given_up: Callable[[], object] = _never
+) -> None:
+    """Repeat a request so many times, and not at all once the server has ended.
 
-    PySpark would warn about each request that is given up.
+    `given_up` is called when a request was repeated in vain. PySpark would warn about each of them.
     """
     from pyspark.sql.connect.client.retries import DefaultPolicy, RetryPolicyState
 
@@ -214,6 +220,8 @@ def _limit_retries(session: Any, has_ended: Callable[[], bool], most: int | None
             # Asked twice about each failure; a second answer that differs would be the warning.
             if exception is not self.asked:
                 is_left = (self.policy.max_retries or 0) > self.attempts
+                if not is_left:
+                    given_up()
                 self.asked, self.answer = exception, is_left and super().can_retry(exception)
             return self.answer
 
@@ -229,7 +237,7 @@ def _limit_retries(session: Any, has_ended: Callable[[], bool], most: int | None
         def to_state(self) -> RetryPolicyState:
             return QuietState(self)
 
-    session.client.set_retry_policies([QuietPolicy() if most is None else QuietPolicy(max_retries=most)])
+    session.client.set_retry_policies([QuietPolicy(max_retries=most)])
 
 
 def clone_session(session: "SparkSession") -> "SparkSession":
