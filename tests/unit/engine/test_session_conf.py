@@ -160,3 +160,9 @@ def test_a_request_of_connect_shows_no_secret(name: str, value: str) -> None:
     assert name not in shown
     assert shown.count("value:") == 1
     assert 'key: "header"' in shown
+
+
+def test_no_setting_looks_like_a_secret_to_spark() -> None:
+    """Spark Connect would not tell its value, and every session would be refused as one that cannot be set."""
+    by_default = re.compile("(?i)secret|password|token|access[.]?key")
+    assert [key for key, value in REQUIRED_CONF.items() if by_default.search(f"{key} {value}")] == []
