@@ -5,6 +5,7 @@ shared. The process they are copied from ends with the tests.
 """
 
 import multiprocessing
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -47,10 +48,18 @@ class Forked:
         return self.process.exitcode
 
 
+def _call_in_environment(environment: dict[str, str], target: Callable[..., None], *arguments: object) -> None:
+    """The process that is copied has the variables of the test that began first."""
+    os.environ.clear()
+    os.environ.update(environment)
+    target(*arguments)
+
+
 def forked(target: Callable[..., None], *arguments: object) -> Forked:
     """Call a function in a process of its own."""
     own, other = _CONTEXT.Pipe()
-    process = _CONTEXT.Process(target=target, args=(*arguments, other), daemon=True)
+    arguments = (dict(os.environ), target, *arguments, other)
+    process = _CONTEXT.Process(target=_call_in_environment, args=arguments, daemon=True)
     process.start()
     # So that the end of the process is the end of the connection.
     other.close()
