@@ -175,7 +175,8 @@ def _arguments(folder: Path, ports: Sequence[int]) -> list[str]:
         f"-filer.localSocket={folder / 'filer.sock'}",
         f"-s3.localSocket={folder / 's3.sock'}",
         "-master.volumeSizeLimitMB=64",
-        "-volume.max=0",
+        # Each bucket takes volumes of its own; by default there are as many as fit on the disk.
+        "-volume.max=100000",
         *(f"{name}={port}" for name, port in zip(addresses, ports[:-1], strict=True)),
     ]
 
