@@ -16,7 +16,7 @@ from daybook.resolve.location import Location, catalog_names
 
 Json = dict[str, Any]
 
-PRODUCER = "https://pypi.org/project/daybook"
+PRODUCER = "urn:daybook"
 _FACETS = "https://openlineage.io/spec/facets"
 _HADOOP_SCHEMES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
 _JDBC_SERVER = re.compile(
