@@ -2,11 +2,13 @@
 
 import datetime
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import patch
 
 import pytest
 
 from daybook.errors import DaybookError
+from daybook.runs.attempt.lease import LeaseKeeper
 from daybook.runs.result import RunFailedError, RunResult
 from daybook.store.process import current_process
 from tests.faults.runs.conftest import NewWorkspace
@@ -49,12 +51,19 @@ def test_a_zombie_leaves_its_successor_alone(workspace: NewWorkspace, point: str
         # The successor passes the same point.
         if not stood:
             stood.append(True)
-            with patch("daybook.store.database.runs._is_abandoned", lambda *_: True):
-                successors.append(folder.retry(folder.last_run().id))
+            # A thread of its own, since jobs have the tags of the thread that starts them.
+            with patch("daybook.store.database.runs._is_abandoned", lambda *_: True), ThreadPoolExecutor(1) as thread:
+                successors.append(thread.submit(folder.retry, folder.last_run().id).result())
 
-    # Other places hold a lock by then, so that the successor waits instead.
-    with dying_at(point, formats[-1], stand_still), pytest.raises(RunFailedError) as failed:  # type: ignore[arg-type]
+    with (
+        # The zombie notices at once that it has lost the run, and stops its jobs while the successor's run.
+        patch.dict(LeaseKeeper.__init__.__kwdefaults__, interval=0.1),
+        # Other places hold a lock by then, so that the successor waits instead.
+        dying_at(point, formats[-1], stand_still),  # type: ignore[arg-type]
+        pytest.raises(RunFailedError) as failed,
+    ):
         folder.run()
+    assert successors
     assert failed.value.error.code in ("STORE_013", "OUTPUT_006")
     assert held(folder, formats) == {each: Counter(new=NEW) for each in formats}
     assert folder.last_run().status == "completed"

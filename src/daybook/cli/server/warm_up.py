@@ -51,7 +51,8 @@ class WarmUp:
         self._home = EngineFolder(Path())
         self._process: _Process | None = None
         self._starts = 0
-        if self._home.warm_up() is None:
+        # An engine that has ended since has cleared what was here.
+        if self._home.warm_up() is None and self._home.record() is not None:
             self._home.write_warm_up(WarmUpProgress(0, ROUNDS, is_over=False))
         self._is_over = self._progress().is_over
 

@@ -257,9 +257,10 @@ def execute_attempt(
     environment.listener.prepared(snapshot.run_id, snapshot.project.id, snapshot.period.identifier)
     for warning in prepared.notices:
         environment.listener.notice(warning)
-    # Of this attempt alone: a process that lost the run must not remove what its successor works with.
-    staging = f"{environment.state}/staging/{snapshot.run_id}.{lease.token}"
-    tag = f"daybook-{snapshot.run_id}"
+    # Of this attempt alone: who lost the run must not remove what its successor works with, nor stop its jobs.
+    attempt = f"{snapshot.run_id}.{lease.token}"
+    staging = f"{environment.state}/staging/{attempt}"
+    tag = f"daybook-{attempt}"
     events = RunEvents(environment, prepared)
     events.started()
     execution: Execution | None = None
