@@ -25,7 +25,7 @@ from benchmarks.figures import record
 from benchmarks.meter import Reading, measure
 from daybook.definitions.files import definitions_of_files
 from daybook.definitions.loading.definition_texts import load_text
-from daybook.definitions.loading.workspace import LoadedWorkspace
+from daybook.definitions.loading.loaded_workspace import LoadedWorkspace
 from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame, SourceRows
 from daybook.engine.java.session import start_session, stop_session
 from daybook.engine.pipeline import Pipeline

@@ -24,8 +24,8 @@ from sqlalchemy import Engine, event
 
 from benchmarks.figures import record
 from daybook.graph.build import build
+from daybook.graph.build_listener import BuildListener
 from daybook.graph.build_plan import BuildRequest
-from daybook.graph.listener import BuildListener
 from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt.prepare import PreparedRun
 from daybook.runs.environment import RunEnvironment

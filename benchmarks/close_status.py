@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from benchmarks.figures import record
-from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.run_request import RunRequest
 from daybook.workspace.close import close_status
 from daybook.workspace.lifecycle import activate_projects
 from daybook.workspace.open_workspace import open_workspace

@@ -22,7 +22,7 @@ from pyspark.sql import functions as sf
 from benchmarks.figures import record
 from daybook.definitions.files import definitions_of_files
 from daybook.definitions.loading.definition_texts import load_text
-from daybook.definitions.loading.workspace import LoadedWorkspace
+from daybook.definitions.loading.loaded_workspace import LoadedWorkspace
 from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame, SourceRows
 from daybook.engine.pipeline import Pipeline
 from daybook.expression import Constants

@@ -9,7 +9,7 @@ import pytest
 
 from daybook.errors import DaybookError
 from daybook.runs.approvals.requests import ApprovalRequest
-from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.run_request import RunRequest
 from daybook.store import open_store
 from daybook.store.database.people import new_token
 from daybook.store.records import LogLine

@@ -6,7 +6,7 @@ from daybook.definitions.loading import LoadedWorkspace
 from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt import prepare
 from daybook.runs.attempt.prepare import PreparedRun
-from daybook.runs.attempt.request import RunRequest, check_request
+from daybook.runs.attempt.run_request import RunRequest, check_request
 from daybook.runs.environment import RunEnvironment
 
 

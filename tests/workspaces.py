@@ -16,13 +16,13 @@ from deltalake import DeltaTable
 from daybook.definitions.loading import LoadedWorkspace, load_workspace
 from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt.execution import retry
-from daybook.runs.attempt.request import RunRequest, check_request
+from daybook.runs.attempt.run_request import RunRequest, check_request
 from daybook.runs.environment import RunEnvironment, SessionProvider, open_run_environment
 from daybook.runs.explain.levels import NumberExplanation, OperationExplanation, RowsQuestion, explain, explain_number
 from daybook.runs.lifecycle.activation import activate
 from daybook.runs.lifecycle.apply import apply
 from daybook.runs.replay import ReplayResult, replay
-from daybook.runs.result import RunResult
+from daybook.runs.run_result import RunResult
 from daybook.runs.snapshot import RunSnapshot, snapshot_from_json
 from daybook.store.database.periods import Slices
 from daybook.store.records import RunRecord

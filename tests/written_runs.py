@@ -22,7 +22,7 @@ from daybook.io.target import FileTarget, TableTarget, Target, WrittenSlice
 from daybook.io.writer import StagedOutput, staged_parquet_files
 from daybook.runs.attempt.lease import LeaseKeeper
 from daybook.runs.attempt.recorder import RunRecorder
-from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.run_request import RunRequest
 from daybook.runs.attempt.start import start_run
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.permissions import claim_slice

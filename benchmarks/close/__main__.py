@@ -26,7 +26,7 @@ from daybook.definitions.loading import load_workspace
 from daybook.engine.java.connect import is_connect
 from daybook.engine.java.session import start_session, stop_session
 from daybook.model.settings import EngineSettings
-from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.run_request import RunRequest
 from daybook.runs.environment import open_run_environment
 from daybook.workspace.lifecycle import apply_changes
 from daybook.workspace.open_workspace import open_workspace

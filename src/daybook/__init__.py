@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from daybook.model.calendar import Period
     from daybook.model.dataset import Dataset
     from daybook.model.project import Project
-    from daybook.runs.result import OutputResult, RunFailedError, RunResult
+    from daybook.runs.run_result import OutputResult, RunFailedError, RunResult
     from daybook.workspace.python_api.results import Run
     from daybook.workspace.python_api.workspace import Workspace
 
@@ -24,12 +24,12 @@ _EXPORTED_FROM = {
     "DaybookErrors": "daybook.errors",
     "Dataset": "daybook.model.dataset",
     "Notice": "daybook.errors",
-    "OutputResult": "daybook.runs.result",
+    "OutputResult": "daybook.runs.run_result",
     "Period": "daybook.model.calendar",
     "Project": "daybook.model.project",
     "Run": "daybook.workspace.python_api.results",
-    "RunFailedError": "daybook.runs.result",
-    "RunResult": "daybook.runs.result",
+    "RunFailedError": "daybook.runs.run_result",
+    "RunResult": "daybook.runs.run_result",
     "Workspace": "daybook.workspace.python_api.workspace",
     "render": "daybook.errors",
 }

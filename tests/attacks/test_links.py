@@ -10,7 +10,7 @@ import pytest
 from daybook.errors import DaybookError
 from daybook.io.filesystem import list_files
 from daybook.io.formats.parquet.format import find_parquet
-from daybook.io.landing.request import find_text_files
+from daybook.io.landing.landing_request import find_text_files
 from daybook.io.location_checks import check_locations_exist
 from daybook.resolve.location import Location, Resolution
 from tests.attacks.landed import dataset

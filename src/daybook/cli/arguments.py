@@ -170,7 +170,7 @@ def period_identifiers(context: typer.Context, incomplete: str) -> list[Candidat
 
 def function_names(incomplete: str) -> list[str]:
     """In the case they are being written in: a shell drops what does not begin as the word does."""
-    from daybook.expression.functions.table import FUNCTIONS
+    from daybook.expression.functions.function_table import FUNCTIONS
 
     names = [name for name in FUNCTIONS if name.startswith(incomplete.upper())]
     return [name.lower() for name in names] if incomplete.islower() else names
@@ -192,7 +192,7 @@ def _named_calendar(context: typer.Context) -> "PeriodCalendar":
 
 
 def _read_workspace(context: typer.Context) -> "LoadedWorkspace":
-    from daybook.definitions.loading.workspace import read_workspace
+    from daybook.definitions.loading.loaded_workspace import read_workspace
 
     return read_workspace(_open_workspace(context).root)[0]
 

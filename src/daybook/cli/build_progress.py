@@ -16,7 +16,7 @@ from daybook.cli.terminal import (
     show_live,
     show_notice,
 )
-from daybook.graph.listener import BuildListener
+from daybook.graph.build_listener import BuildListener
 
 if TYPE_CHECKING:
     from daybook.errors import Notice

@@ -17,7 +17,7 @@ from daybook.cli.arguments import (
 from daybook.cli.terminal import echo, echo_json, echo_marked, echo_note, shorten_path, show_table
 
 if TYPE_CHECKING:
-    from daybook.definitions.loading.workspace import WorkspaceLocation
+    from daybook.definitions.loading.loaded_workspace import WorkspaceLocation
     from daybook.proof.verification import Verification
     from daybook.workspace.certificates import PeriodSeal
 

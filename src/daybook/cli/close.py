@@ -18,7 +18,7 @@ from daybook.cli.terminal import (
     show_notice,
     show_table,
 )
-from daybook.graph.listener import BuildListener
+from daybook.graph.build_listener import BuildListener
 
 if TYPE_CHECKING:
     from daybook.errors import Notice

@@ -19,7 +19,7 @@ from daybook.cli.arguments import (
     workspace_session,
 )
 from daybook.cli.terminal import confirm, echo, echo_json, echo_marked, echo_note, show_error, show_notice, show_table
-from daybook.runs.listener import RunListener
+from daybook.runs.run_listener import RunListener
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from daybook.compare.result import BridgeResult
     from daybook.demo.data_files import DemoWorkspace
     from daybook.demo.month_close import DemoQuarter, DemoResult, HeadlineLine, SealedMonth
-    from daybook.runs.result import RunResult
+    from daybook.runs.run_result import RunResult
     from daybook.workspace.totals import TotalsOfRun
 
 
@@ -273,7 +273,7 @@ def _run_close(
     from daybook.cli import history
     from daybook.cli.terminal import run_listener, spinner
     from daybook.demo.month_close import build_quarter, close_month, seal_month
-    from daybook.runs.result import RunFailedError
+    from daybook.runs.run_result import RunFailedError
     from daybook.workspace.open_workspace import open_workspace
     from daybook.workspace.spark_session import background_session
 

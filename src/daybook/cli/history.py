@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from daybook.runs.replay import ReplayResult
-    from daybook.runs.result import OutputResult, RunFailedError, RunResult
+    from daybook.runs.run_result import OutputResult, RunFailedError, RunResult
     from daybook.store.records import OperationResult, ProjectState, RunRecord, VersionEntry
     from daybook.workspace.execution import DryRun, DryRunSource, RangeResult
     from daybook.workspace.runs import RunDetails, SourceRead
@@ -37,7 +37,7 @@ def show_run_result(result: "RunResult", *, is_quiet: bool) -> None:
     draft = " as a draft" if result.is_draft else ""
     echo(f"{result.project_id} for {result.period}: {result.status}{draft} in {format_seconds(result.duration_ms)}")
     if not is_quiet:
-        from daybook.runs.result import as_of_text
+        from daybook.runs.run_result import as_of_text
 
         as_of = as_of_text(result.as_of, result.own_as_of)
         echo(f"run {result.run_id}, as of {as_of}, project version {result.project_version}")
@@ -59,7 +59,7 @@ def _show_parameters(parameters: Mapping[str, str], lead: str = "") -> None:
 
 def show_range(result: "RangeResult", *, is_quiet: bool) -> None:
     """The runs of a range that completed, then why it ended early."""
-    from daybook.runs.result import RunFailedError
+    from daybook.runs.run_result import RunFailedError
 
     for completed in result.completed:
         show_run_result(completed, is_quiet=is_quiet)
@@ -70,7 +70,7 @@ def show_range(result: "RangeResult", *, is_quiet: bool) -> None:
 
 
 def show_effects(operations: "Iterable[OperationResult]", names: Mapping[int, str]) -> None:
-    from daybook.runs.result import summarize_operations
+    from daybook.runs.run_result import summarize_operations
 
     rows = [
         (
@@ -110,7 +110,7 @@ def source_lines(sources: "Iterable[DryRunSource | SourceRead]") -> list[str]:
 
 
 def show_dry_runs(dry_runs: "Iterable[DryRun]") -> None:
-    from daybook.runs.result import as_of_text
+    from daybook.runs.run_result import as_of_text
 
     for run in dry_runs:
         version = f"project version {run.project_version}"
@@ -167,7 +167,7 @@ def _format_count(value: int | None) -> str:
 def show_run_details(run: "RunDetails") -> None:
     """Everything that is known of a run."""
     from daybook.errors import render_finding
-    from daybook.runs.result import as_of_text
+    from daybook.runs.run_result import as_of_text
     from daybook.store.records import milliseconds
 
     record = run.record

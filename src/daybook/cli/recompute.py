@@ -47,7 +47,7 @@ def preview(
     """
     from daybook.errors import DaybookError
     from daybook.model.parameter import parse_settings
-    from daybook.runs.attempt.request import RunRequest
+    from daybook.runs.attempt.run_request import RunRequest
     from daybook.workspace.execution import parse_as_of
     from daybook.workspace.preview import preview_project
     from daybook.workspace.watch import repeat_on_change

@@ -63,8 +63,8 @@ def run(
     from daybook.cli import history
     from daybook.cli.terminal import run_listener
     from daybook.model.parameter import parse_settings
-    from daybook.runs.attempt.request import RunRequest
-    from daybook.runs.result import RunFailedError
+    from daybook.runs.attempt.run_request import RunRequest
+    from daybook.runs.run_result import RunFailedError
     from daybook.workspace.execution import dry_run_project, parse_as_of, run_project
 
     is_quiet = root_options(context).is_quiet
@@ -100,7 +100,7 @@ def retry(
     """
     from daybook.cli import history
     from daybook.cli.terminal import run_listener
-    from daybook.runs.result import RunFailedError
+    from daybook.runs.run_result import RunFailedError
     from daybook.workspace.execution import retry_run
 
     is_quiet = root_options(context).is_quiet

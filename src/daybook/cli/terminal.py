@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
-from daybook.runs.listener import RunListener
+from daybook.runs.run_listener import RunListener
 
 if TYPE_CHECKING:
     from rich.console import Console, Group

@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from daybook.compare.bridge_walk import BridgeWalk, BridgeWay
 from daybook.compare.causes import find_differences, order_causes
 from daybook.compare.chained_states import Chain, ChainedPlans
 from daybook.compare.compared_output import (
@@ -25,7 +26,6 @@ from daybook.compare.measured_state import (
 )
 from daybook.compare.result import BridgeResult, CauseName, CauseShare, ComparedRows, GroupBridge, Number, add, subtract
 from daybook.compare.run_pairs import PairFinder, RunPair, chain_differences
-from daybook.compare.walk import BridgeWalk, BridgeWay
 from daybook.errors import DaybookError, Notice, notice
 from daybook.errors.error import did_you_mean
 from daybook.expression.type_rules import is_number

@@ -24,7 +24,7 @@ from daybook.runs.attempt.prepare import PreparedRun, restore_run
 from daybook.runs.attempt.recorder import recorded_output_result, recorded_pins
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.outputs import SANDBOX_SUFFIX
-from daybook.runs.result import OutputResult
+from daybook.runs.run_result import OutputResult
 from daybook.runs.slices import choose_output, read_written_rows
 from daybook.runs.snapshot import RunSnapshot, snapshot_from_json
 from daybook.runs.sources import read_sources

@@ -8,15 +8,15 @@ from typing import Any
 from daybook.compare.bridge import BridgeRequest
 from daybook.compare.result import BridgeResult
 from daybook.graph.build import BuildResult
+from daybook.graph.build_listener import BuildListener
 from daybook.graph.build_plan import BuildRequest
-from daybook.graph.listener import BuildListener
 from daybook.io.formats.delta.table import read_rows
 from daybook.model.types import value_text
 from daybook.proof.verification import Verification
 from daybook.resolve.calendars.calendar import GREGORIAN
-from daybook.runs.attempt.request import RunRequest
-from daybook.runs.listener import RunListener
-from daybook.runs.result import RunResult
+from daybook.runs.attempt.run_request import RunRequest
+from daybook.runs.run_listener import RunListener
+from daybook.runs.run_result import RunResult
 from daybook.workspace.build_events import finished_event
 from daybook.workspace.certificates import (
     PeriodSeal,

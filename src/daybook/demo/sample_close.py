@@ -12,7 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.run_request import RunRequest
 from daybook.workspace.execution import explain_number, run_project
 from daybook.workspace.lifecycle import activate_projects, apply_changes
 from daybook.workspace.open_workspace import OpenedWorkspace, open_workspace

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from daybook.errors.error import closest_match
 from daybook.expression.check_names import CheckContext
-from daybook.expression.functions.declaration import (
+from daybook.expression.functions.function import (
     ACCEPTED_TYPES,
     Argument,
     Function,
@@ -12,7 +12,7 @@ from daybook.expression.functions.declaration import (
     OperandError,
     ParameterKind,
 )
-from daybook.expression.functions.table import FUNCTIONS
+from daybook.expression.functions.function_table import FUNCTIONS
 from daybook.expression.syntax_tree import Call, NodeSpan, Star, SyntaxNode, Window
 from daybook.expression.type_rules import (
     common_operand_type,

@@ -7,7 +7,7 @@ from typing import Any
 
 from daybook.errors import DaybookError, Span
 from daybook.errors.error import closest_match
-from daybook.expression.functions.table import FUNCTIONS
+from daybook.expression.functions.function_table import FUNCTIONS
 from daybook.expression.syntax_tree import MAX_DEPTH, MAX_NODES, Column, NodeSpan, SelectorReference, SyntaxNode
 from daybook.expression.typed_tree import (
     ColumnUse,

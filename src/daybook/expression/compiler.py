@@ -9,8 +9,8 @@ from daybook.expression import type_rules
 from daybook.expression.check_calls import check_call, check_window, report_mixed
 from daybook.expression.check_names import CheckContext, check_column, check_name
 from daybook.expression.functions.aggregates import average_of_places
-from daybook.expression.functions.declaration import OperandError
-from daybook.expression.functions.table import FUNCTIONS
+from daybook.expression.functions.function import OperandError
+from daybook.expression.functions.function_table import FUNCTIONS
 from daybook.expression.parser import parse_expression, source_span
 from daybook.expression.sql import check_weight, only_where, to_sql
 from daybook.expression.syntax_tree import (

@@ -8,7 +8,7 @@ from typing import assert_never
 from daybook.errors import DaybookError
 from daybook.expression.check_calls import to_arguments
 from daybook.expression.check_names import CheckContext
-from daybook.expression.functions.declaration import Function
+from daybook.expression.functions.function import Function
 from daybook.expression.quoting import quote_identifier, quote_literal
 from daybook.expression.syntax_tree import MAX_WEIGHT
 from daybook.expression.type_rules import negate_sql, spark_type

@@ -9,7 +9,7 @@ from decimal import Decimal
 from itertools import combinations
 
 from daybook.errors import DaybookError
-from daybook.expression.functions.declaration import OperandError
+from daybook.expression.functions.function import OperandError
 from daybook.expression.syntax_tree import ArithmeticOperator
 from daybook.expression.typed_tree import Arithmetic, Conversion, LiteralValue, ParameterValue, TypedNode
 from daybook.model.types import (

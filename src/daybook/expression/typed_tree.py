@@ -15,7 +15,7 @@ from daybook.model.calendar import Period
 from daybook.model.types import BOOLEAN, NULL, BooleanType, ColumnType, NullType, Value
 
 if TYPE_CHECKING:
-    from daybook.expression.functions.declaration import Function
+    from daybook.expression.functions.function import Function
 
 
 @dataclass(frozen=True, slots=True)

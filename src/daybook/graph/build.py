@@ -15,6 +15,7 @@ from daybook.engine.java.classic import activate_session
 from daybook.engine.java.session import separate_session
 from daybook.engine.jobs import wait_for
 from daybook.errors import DaybookError, Notice, flatten
+from daybook.graph.build_listener import BuildListener
 from daybook.graph.build_plan import (
     BuildRequest,
     build_notices,
@@ -26,7 +27,6 @@ from daybook.graph.build_plan import (
     selected_nodes,
 )
 from daybook.graph.close import Close, read_close
-from daybook.graph.listener import BuildListener
 from daybook.graph.nodes import Edge, Node, in_order, sort_key
 from daybook.model.json_fields import Hidden, Merged
 from daybook.pictures.shown_values import plural
@@ -34,10 +34,10 @@ from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt.execution import execute_run
 from daybook.runs.attempt.lease import LeaseKeeper, stop_on_signals
 from daybook.runs.attempt.prepare import PreparedRun, apply_projects, moved_notices, prepare_runs
-from daybook.runs.attempt.request import RunRequest, check_request
+from daybook.runs.attempt.run_request import RunRequest, check_request
 from daybook.runs.environment import RunEnvironment, begin_for_tables_by_name
-from daybook.runs.listener import RunListener
-from daybook.runs.result import RunFailedError, RunResult
+from daybook.runs.run_listener import RunListener
+from daybook.runs.run_result import RunFailedError, RunResult
 from daybook.runs.snapshot import new_run_id
 from daybook.store.records import RunRecord
 from daybook.store.store import Transaction

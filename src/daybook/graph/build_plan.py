@@ -12,7 +12,7 @@ from daybook.model.json_fields import Hidden, Merged
 from daybook.model.parameter import ParametersByProject, given_values
 from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt.prepare import prepare_runs
-from daybook.runs.attempt.request import RunRequest, check_request
+from daybook.runs.attempt.run_request import RunRequest, check_request
 from daybook.runs.environment import RunEnvironment
 
 

@@ -6,7 +6,7 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from daybook.definitions.loading.workspace import WorkspaceLocation
+from daybook.definitions.loading.loaded_workspace import WorkspaceLocation
 from daybook.errors import DaybookError
 from daybook.graph.node_state import Reason
 from daybook.io.bindings import is_slice_needed, needed_slices

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from daybook.definitions.loading.workspace import WorkspaceLocation
+from daybook.definitions.loading.loaded_workspace import WorkspaceLocation
 from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError
 from daybook.graph.data_changes import DataChanges, Reading, not_asked

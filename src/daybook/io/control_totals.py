@@ -25,7 +25,7 @@ from daybook.io.formats.delta.table import find_delta
 from daybook.io.formats.parquet.format import find_parquet
 from daybook.io.formats.spark_catalog.table import active_session
 from daybook.io.landing.area import LandingArea
-from daybook.io.landing.request import TextFile, find_text_files
+from daybook.io.landing.landing_request import TextFile, find_text_files
 from daybook.io.pins import FilesPin, LandedPin, TablePin
 from daybook.io.read_source import ReadSource
 from daybook.io.registry import format_named

@@ -21,7 +21,7 @@ from daybook.errors import DaybookError
 from daybook.io.column_types import arrow_type
 from daybook.io.filesystem import FileStat, arrow_path, join_uri, list_files, local_path, make_folder
 from daybook.io.landing.area import LandingArea
-from daybook.io.landing.request import LandingRequest
+from daybook.io.landing.landing_request import LandingRequest
 from daybook.io.pins import LandedPin
 from daybook.io.read_source import checked_batches, find_inputs
 from daybook.io.registry import format_named

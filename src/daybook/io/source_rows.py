@@ -17,7 +17,7 @@ from daybook.io.data_files import DataFile, TableFiles
 from daybook.io.filesystem import absolute_uri, arrow_path, relative_to
 from daybook.io.format import PinnedLocation, ReadRequest
 from daybook.io.landing.area import LandingArea, PublishedLanding, identity_columns
-from daybook.io.landing.request import LandingRequest
+from daybook.io.landing.landing_request import LandingRequest
 from daybook.io.location_checks import refuse_repeated_locations
 from daybook.io.pins import LandedPin, Pin
 from daybook.io.read_source import (

@@ -8,7 +8,7 @@ from daybook.errors import DaybookError, Notice
 from daybook.model.definition import Definition
 from daybook.model.project import Project
 from daybook.plan.plan_cache import PlanCache
-from daybook.plan.registration import registration_errors
+from daybook.plan.registered_datasets import registration_errors
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from daybook.expression import CompiledExpression
-from daybook.expression.functions.table import FUNCTIONS
+from daybook.expression.functions.function_table import FUNCTIONS
 from daybook.expression.typed_tree import (
     AllRows,
     Arithmetic,

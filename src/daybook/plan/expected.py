@@ -13,7 +13,7 @@ from daybook.model.definition import Definition
 from daybook.model.project import Project
 from daybook.model.serialization import DefinitionModel
 from daybook.plan.plan_cache import PlanCache
-from daybook.plan.registration import registered_dataset
+from daybook.plan.registered_datasets import registered_dataset
 
 
 def as_expected(

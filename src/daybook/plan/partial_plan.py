@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, assert_never
 
 from daybook.expression import ColumnUse, CompiledExpression, Grouping, Scope, compile_expression
-from daybook.expression.functions.table import FUNCTIONS
+from daybook.expression.functions.function_table import FUNCTIONS
 from daybook.expression.typed_tree import (
     ColumnValue,
     LiteralValue,

@@ -20,7 +20,10 @@ from daybook.model.parameter import PARAMETER_QUALIFIER
 from daybook.model.project import Project, declared_column_types
 from daybook.model.source_map import SourceMap
 from daybook.model.types import STRING, SYSTEM_COLUMNS, ColumnType, NullType
-from daybook.plan.checks import (
+from daybook.plan.loads import INPUT_KEY, find_load, load_references
+from daybook.plan.measures import check_measures, followed_measures
+from daybook.plan.operations import plan_aggregate, plan_append, plan_check, plan_delete, plan_output, plan_update
+from daybook.plan.plan_checks import (
     check_calendar,
     check_destinations,
     check_output_columns,
@@ -36,9 +39,6 @@ from daybook.plan.checks import (
     find_split_periods,
     find_unused_columns,
 )
-from daybook.plan.loads import INPUT_KEY, find_load, load_references
-from daybook.plan.measures import check_measures, followed_measures
-from daybook.plan.operations import plan_aggregate, plan_append, plan_check, plan_delete, plan_output, plan_update
 from daybook.plan.steps import LoadStep, Plan, Step
 from daybook.plan.walk import CompiledExpressions, Walk
 

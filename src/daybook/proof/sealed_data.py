@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from daybook.definitions.loading.workspace import WorkspaceLocation
+from daybook.definitions.loading.loaded_workspace import WorkspaceLocation
 from daybook.errors import DaybookError, flatten
 from daybook.io.landing.area import LandingArea
 from daybook.io.pins import Pin, pin_from_json

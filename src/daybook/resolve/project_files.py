@@ -14,7 +14,7 @@ from daybook.errors import DaybookError, Notice, notice, raise_all
 from daybook.errors.error import did_you_mean
 from daybook.model.definition import Definition
 from daybook.model.project import Project
-from daybook.resolve.checks import StructureContext, definition_errors
+from daybook.resolve.definition_checks import StructureContext, definition_errors
 
 
 def find_project(workspace: LoadedWorkspace, name: str) -> Definition[Project]:

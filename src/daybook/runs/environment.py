@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from daybook.definitions.loading import LoadedWorkspace
-from daybook.definitions.loading.workspace import WorkspaceLocation, read_workspace
+from daybook.definitions.loading.loaded_workspace import WorkspaceLocation, read_workspace
 from daybook.engine.java.classic import activate_session
 from daybook.engine.java.session import session_failure
 from daybook.engine.working_dataset import DividedStaging, StagingFolder
@@ -27,8 +27,8 @@ from daybook.model.datasource import DataSource, SparkCatalogSource
 from daybook.model.settings import SchemaLocation
 from daybook.plan.plan_cache import PlanCache
 from daybook.runs.attempt.lease import LeaseKeeper
-from daybook.runs.listener import RunListener
 from daybook.runs.permissions import WorkspacePlaces
+from daybook.runs.run_listener import RunListener
 from daybook.runs.snapshot import RunSnapshot
 from daybook.store import open_store
 from daybook.store.address import EmbeddedStore, parse_address

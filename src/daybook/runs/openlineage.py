@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from urllib.parse import unquote, urlsplit
 
-from daybook.definitions.loading.workspace import WorkspaceLocation
+from daybook.definitions.loading.loaded_workspace import WorkspaceLocation
 from daybook.errors import DaybookError, Notice, flatten, notice
 from daybook.io.pins import Pin
 from daybook.model.secrets import mask_secrets, read_credential
@@ -39,7 +39,7 @@ from daybook.runs.openlineage_datasets import (
     facet,
     pinned_versions,
 )
-from daybook.runs.result import OutputResult
+from daybook.runs.run_result import OutputResult
 from daybook.runs.snapshot import RunSnapshot
 from daybook.runs.totals import RunTotals, recorded_totals
 from daybook.store.records import FinalStatus

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import assert_never
 
 from daybook.definitions.files import definitions_of_files
-from daybook.definitions.loading.workspace import WORKSPACE_FILE, LoadedWorkspace
+from daybook.definitions.loading.loaded_workspace import WORKSPACE_FILE, LoadedWorkspace
 from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, Notice, Span, notice, raise_all
 from daybook.io.filesystem import local_path

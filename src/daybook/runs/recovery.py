@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated
 
 from daybook.definitions.files import definitions_of_files
-from daybook.definitions.loading.workspace import LoadedWorkspace
+from daybook.definitions.loading.loaded_workspace import LoadedWorkspace
 from daybook.errors import DaybookError
 from daybook.io.format import HoldingStore
 from daybook.io.location_checks import location_identity

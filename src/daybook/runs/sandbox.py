@@ -19,7 +19,7 @@ from daybook.model.datasource import SparkCatalogSource
 from daybook.model.definition import DatasetVersion, DeclaredVersion
 from daybook.model.serialization import decode_definition
 from daybook.resolve.location import Location, Resolution, table_location
-from daybook.runs.result import SliceRead
+from daybook.runs.run_result import SliceRead
 from daybook.runs.snapshot import RunSnapshot
 from daybook.runs.sources import (
     RedirectedSource,

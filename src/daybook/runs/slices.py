@@ -30,12 +30,12 @@ from daybook.resolve.location import Resolution
 from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt.prepare import PreparedRun, prepare_runs, restore_run
 from daybook.runs.attempt.recorder import data_pin, hold_version, holding_store_in, newest_pin, recorded_output_result
-from daybook.runs.attempt.request import RunRequest, check_request
+from daybook.runs.attempt.run_request import RunRequest, check_request
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.lifecycle.registration import RegisteredDataset, register_output
 from daybook.runs.outputs import SANDBOX_SUFFIX, PlannedOutput
 from daybook.runs.permissions import foreign_owner, is_of_workspace, require_unlocked
-from daybook.runs.result import OutputResult, RunResult
+from daybook.runs.run_result import OutputResult, RunResult
 from daybook.runs.snapshot import RunSnapshot, new_run_id, snapshot_from_json
 from daybook.runs.sources import slice_table
 from daybook.store.records import SHARED_PROJECT, DroppedSlice, OutputCommit, Registration, RunRecord, Slice

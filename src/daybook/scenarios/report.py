@@ -11,8 +11,8 @@ from daybook.definitions.loading import compose_documents, read_text
 from daybook.errors import DaybookError, render
 from daybook.model.source_map import DocumentNode, ListNode, MappingNode
 from daybook.model.types import value_text
-from daybook.scenarios.comparison import ExpectationDifference
 from daybook.scenarios.engines import EngineDisagreement
+from daybook.scenarios.row_matching import ExpectationDifference
 from daybook.scenarios.run_scenarios import ScenarioResult
 
 _MAX_SHOWN_ROWS = 10

@@ -31,7 +31,6 @@ from daybook.resolve.calendars.periods import calendar_for, period_of
 from daybook.resolve.location import NO_PERIODS
 from daybook.resolve.resolution import view_window
 from daybook.runs.second_engine import ReadWindow
-from daybook.scenarios.comparison import ExpectationDifference, compare_rows
 from daybook.scenarios.engines import (
     BothEngines,
     EngineDisagreement,
@@ -43,6 +42,7 @@ from daybook.scenarios.engines import (
     SparkScenarios,
 )
 from daybook.scenarios.load_scenario import load_scenario
+from daybook.scenarios.row_matching import ExpectationDifference, compare_rows
 from daybook.scenarios.scenario import (
     GivenDataset,
     Scenario,

@@ -18,7 +18,7 @@ from pydantic import BeforeValidator, Field
 from daybook.definitions.deferred import Deferred
 from daybook.definitions.files import definitions_of_files
 from daybook.definitions.loading import LoadedWorkspace, find_workspace
-from daybook.definitions.loading.workspace import read_workspace
+from daybook.definitions.loading.loaded_workspace import read_workspace
 from daybook.definitions.value import DatasetVersions, Definitions
 from daybook.errors import DaybookError
 from daybook.errors.error import did_you_mean

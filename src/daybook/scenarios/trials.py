@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from daybook.definitions.loading import LoadedWorkspace
 from daybook.runs.explain.row_origins import RestoredRun
-from daybook.runs.listener import RunListener
+from daybook.runs.run_listener import RunListener
 from daybook.scenarios.real_rows import DatasetRows, Row
 from daybook.scenarios.run_scenarios import ScenarioResult, run_scenario_file
 from daybook.scenarios.scenario import Workspaces

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from daybook.errors import DaybookError
 from daybook.errors.render import printable
-from daybook.graph.listener import BuildListener
+from daybook.graph.build_listener import BuildListener
 from daybook.model.json_fields import named
-from daybook.runs.listener import RunListener
-from daybook.runs.result import RunFailedError
+from daybook.runs.run_listener import RunListener
+from daybook.runs.run_result import RunFailedError
 from daybook.store.records import Action
 from daybook.web.access import Visitor, checked_project_id
 from daybook.web.problems import REQUEST_MADE
@@ -227,7 +227,7 @@ class _BuildStart(BuildListener):
 
 
 def _run(workspace: OpenedWorkspace, work: Work) -> None:
-    from daybook.runs.attempt.request import RunRequest
+    from daybook.runs.attempt.run_request import RunRequest
     from daybook.workspace.execution import run_project
 
     request = work.request

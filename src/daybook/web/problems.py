@@ -120,7 +120,7 @@ def coded_error(request: Request, failure: Exception) -> DaybookError:
     # The login is there before these are loaded.
     from fastapi.exceptions import RequestValidationError
 
-    from daybook.runs.result import RunFailedError
+    from daybook.runs.run_result import RunFailedError
 
     match failure:
         case RunFailedError():

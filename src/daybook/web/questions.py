@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from daybook.errors import DaybookError
 from daybook.model.serialization import encode_definition
-from daybook.runs.listener import RunListener
+from daybook.runs.run_listener import RunListener
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 if TYPE_CHECKING:

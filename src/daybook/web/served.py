@@ -23,7 +23,7 @@ from daybook.workspace.stored_definitions import DefinitionSummary, list_definit
 
 if TYPE_CHECKING:
     from daybook.io.stored_rows import RowCondition, RowOrder
-    from daybook.runs.result import OutputResult
+    from daybook.runs.run_result import OutputResult
     from daybook.workspace.close import CloseGraphResult, CloseStatus
     from daybook.workspace.lineage import LineageResult
     from daybook.workspace.numbers import NumbersPage, NumbersRequest

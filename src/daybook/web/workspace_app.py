@@ -8,7 +8,7 @@ from fastapi.exceptions import RequestValidationError
 # Imported here, so that the first page does not wait for what all pages use.
 import daybook.workspace.close
 import daybook.workspace.result_json  # noqa: F401
-from daybook.runs.result import RunFailedError
+from daybook.runs.run_result import RunFailedError
 from daybook.web import pages
 from daybook.web.access import Access
 from daybook.web.actions import PageActions

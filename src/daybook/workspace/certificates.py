@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from daybook.definitions.loading.workspace import WorkspaceLocation
+from daybook.definitions.loading.loaded_workspace import WorkspaceLocation
 from daybook.errors import DaybookError
 from daybook.errors.error import did_you_mean
 from daybook.model.json_fields import Hidden, UnlessNone

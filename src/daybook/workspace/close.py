@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from daybook.errors import DaybookError, Notice, notice
+from daybook.graph.build_listener import BuildListener
 from daybook.graph.close import Close, NodeStatus, read_close
-from daybook.graph.listener import BuildListener
 from daybook.model.json_fields import Hidden, UnlessNone, named
 from daybook.resolve.project_files import CheckedFiles
 from daybook.workspace.open_workspace import OpenedWorkspace

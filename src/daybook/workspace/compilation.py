@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from daybook.errors import Notice, raise_all
 from daybook.expression import Constants
-from daybook.plan.registration import registration_errors
+from daybook.plan.registered_datasets import registration_errors
 from daybook.plan.steps import (
     Plan,
 )

@@ -15,13 +15,13 @@ from daybook.model.json_fields import Hidden, Notices, OneError, named
 from daybook.resolve.project_files import CheckedFiles, named_projects
 from daybook.runs.attempt.execution import execute_run, retry
 from daybook.runs.attempt.prepare import PreparedRun, check_runs, prepare_runs
-from daybook.runs.attempt.request import CheckedRequest, RunRequest, check_request
+from daybook.runs.attempt.run_request import CheckedRequest, RunRequest, check_request
 from daybook.runs.environment import RunEnvironment, open_run_environment, workspace_with_store_copy
 from daybook.runs.explain import levels
 from daybook.runs.explain.levels import NumberExplanation, OperationExplanation, RowsQuestion, explain
-from daybook.runs.listener import ListenerWithout, RunListener
 from daybook.runs.replay import ReplayResult, replay
-from daybook.runs.result import RunFailedError, RunFailure, RunResult
+from daybook.runs.run_listener import ListenerWithout, RunListener
+from daybook.runs.run_result import RunFailedError, RunFailure, RunResult
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 

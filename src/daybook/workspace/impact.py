@@ -11,7 +11,7 @@ from daybook.compare.impact import ImpactResult, MeasureImpact, compute_impact, 
 from daybook.compare.planned_runs import ChangedDefinitions, PlannedRuns
 from daybook.definitions.changes import find_changes, with_changes
 from daybook.definitions.loading import LoadedWorkspace
-from daybook.definitions.loading.workspace import read_workspace
+from daybook.definitions.loading.loaded_workspace import read_workspace
 from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, raise_all
 from daybook.errors.error import did_you_mean
@@ -24,7 +24,7 @@ from daybook.pictures.shown_values import format_number
 from daybook.plan.expected import expected_with_files
 from daybook.plan.plan_cache import PlanCache
 from daybook.resolve.project_files import CheckedFiles, find_project, named_projects
-from daybook.runs.listener import RunListener
+from daybook.runs.run_listener import RunListener
 from daybook.store.database.projects import find_active_project
 from daybook.store.store import MetadataStore, Transaction
 from daybook.workspace.git_tree import definitions_at

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from pydantic import computed_field
 
-from daybook.definitions.loading.workspace import read_workspace
+from daybook.definitions.loading.loaded_workspace import read_workspace
 from daybook.engine.java.spark_version import find_spark
 from daybook.engine.java.warm_folder import WarmUpProgress
 from daybook.errors import DaybookError
 from daybook.io.location_checks import location_identity
 from daybook.model.json_fields import Merged
 from daybook.model.settings import EngineSettings
-from daybook.resolve.checks import structural_errors
+from daybook.resolve.definition_checks import structural_errors
 from daybook.runs.approvals.acts import drop_act, take_over_act
 from daybook.runs.approvals.requests import released_act
 from daybook.runs.doctor import (

@@ -29,8 +29,8 @@ from daybook.model.types import SYSTEM_COLUMNS, ColumnType, DecimalType, FloatTy
 from daybook.pictures.shown_values import Negatives
 from daybook.pictures.waterfall import Share, draw_waterfall
 from daybook.runs.environment import stored_storage
-from daybook.runs.listener import RunListener
-from daybook.runs.result import OutputResult
+from daybook.runs.run_listener import RunListener
+from daybook.runs.run_result import OutputResult
 from daybook.runs.slices import CommittedOutput, find_committed_output
 from daybook.workspace.open_workspace import OpenedWorkspace
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from daybook.definitions.loading.workspace import (
+from daybook.definitions.loading.loaded_workspace import (
     LoadedWorkspace,
     WorkspaceLocation,
     find_workspace,
@@ -23,7 +23,7 @@ from daybook.store.records import Credential
 
 if TYPE_CHECKING:
     from daybook.runs.environment import RunEnvironment, SessionProvider
-    from daybook.runs.listener import RunListener
+    from daybook.runs.run_listener import RunListener
     from daybook.store.store import MetadataStore
 
 
@@ -60,7 +60,7 @@ class OpenedWorkspace(WorkspaceLocation):
 
     def load_definitions(self) -> LoadedWorkspace:
         """The definitions as the files have them now, each of them valid on its own; all errors are raised together."""
-        from daybook.resolve.checks import structural_errors
+        from daybook.resolve.definition_checks import structural_errors
 
         workspace, errors = read_workspace(self.root, self.settings)
         raise_all([*errors, *structural_errors(workspace)])

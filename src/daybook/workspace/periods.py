@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from daybook.definitions.files import definitions_of_files
-from daybook.definitions.loading.workspace import read_workspace
+from daybook.definitions.loading.loaded_workspace import read_workspace
 from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError
 from daybook.model.calendar import Period, PeriodStatus

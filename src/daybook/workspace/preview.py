@@ -21,7 +21,7 @@ from daybook.recompute import Computation, ComputedOutput
 from daybook.recompute.arithmetic import EXACT
 from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt.prepare import PreparedRun, check_runs
-from daybook.runs.attempt.request import RunRequest, check_request
+from daybook.runs.attempt.run_request import RunRequest, check_request
 from daybook.runs.empty_sources import empty_source_notices
 from daybook.runs.environment import open_run_environment, workspace_with_store_copy
 from daybook.runs.outputs import SANDBOX_SUFFIX

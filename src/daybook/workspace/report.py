@@ -19,7 +19,7 @@ from daybook.plan.lineage import PlanLineage, plan_lineage
 from daybook.runs.attempt.prepare import PreparedRun, restore_run
 from daybook.runs.attempt.recorder import recorded_pins
 from daybook.runs.environment import stored_storage
-from daybook.runs.result import OutputResult
+from daybook.runs.run_result import OutputResult
 from daybook.runs.snapshot import RunSnapshot, SourceSnapshot, snapshot_from_json
 from daybook.store.records import RunFilter, RunRecord
 from daybook.store.store import Transaction

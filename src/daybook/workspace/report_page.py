@@ -16,14 +16,14 @@ from daybook.pictures import shown_values
 from daybook.pictures.graph import ColumnLine, TableColumns, draw_columns
 from daybook.pictures.svg import style_sheet
 from daybook.plan.lineage import ColumnLineage
-from daybook.runs.result import OutputResult, as_of_text, summarize_operations
+from daybook.runs.run_result import OutputResult, as_of_text, summarize_operations
 from daybook.workspace.numbers import draw_bridge
 from daybook.workspace.report import REPORT_MARK, MeasureBridge, RunReport, shown_columns
 from daybook.workspace.totals_page import render_totals
 
 if TYPE_CHECKING:
     from daybook.runs.explain.levels import OperationExplanation, ShownRows
-    from daybook.runs.result import RunResult
+    from daybook.runs.run_result import RunResult
 
 
 _TEMPLATES = Path(__file__).parent / "templates"

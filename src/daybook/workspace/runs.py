@@ -13,7 +13,7 @@ from daybook.errors.error import closest_match
 from daybook.errors.render import Finding
 from daybook.model.json_fields import DescribedAs, Hidden, Merged, ShownAs, named
 from daybook.resolve.calendars.periods import calendar_for, nearest_period
-from daybook.runs.result import NamedOperation, name_operations
+from daybook.runs.run_result import NamedOperation, name_operations
 from daybook.store.database.runs import format_page_mark, is_page_mark
 from daybook.store.records import (
     Action,

@@ -16,7 +16,7 @@ from daybook.scenarios.run_scenarios import ScenarioResult, run_scenario_files
 if TYPE_CHECKING:
     # Scenarios of the second engine need no Spark, and no runs.
     from daybook.runs.environment import SessionProvider
-    from daybook.runs.listener import RunListener
+    from daybook.runs.run_listener import RunListener
     from daybook.scenarios.new_scenario import NewScenario
     from daybook.workspace.open_workspace import OpenedWorkspace
 

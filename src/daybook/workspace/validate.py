@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from daybook.definitions.files import definitions_of_files
 from daybook.definitions.loading.definition_texts import read_definitions
+from daybook.definitions.loading.loaded_workspace import WORKSPACE_FILE, find_workspace, load_settings, read_workspace
 from daybook.definitions.loading.text import read_text
-from daybook.definitions.loading.workspace import WORKSPACE_FILE, find_workspace, load_settings, read_workspace
 from daybook.errors import DaybookError
 from daybook.model.json_fields import Errors, Hidden, Notices, named
 from daybook.workspace.open_workspace import workspace_root
@@ -39,7 +39,7 @@ def validate_definitions(path: Path | None = None, *, workspace: Path | None = N
     Without `workspace` it is the one around the path; a file outside of any workspace is checked by itself.
     """
     from daybook.runs.permissions import own_file_errors
-    from daybook.workspace.validation import check_workspace
+    from daybook.workspace.findings import check_workspace
 
     if path is not None and not path.exists():
         raise DaybookError("MODEL_064", path=path.as_posix())
@@ -70,7 +70,7 @@ def validate_definitions(path: Path | None = None, *, workspace: Path | None = N
 def _with_cycles(definitions: "LoadedWorkspace", errors: "list[DaybookError]") -> "list[DaybookError]":
     """The errors with those of projects that wait for each other, instead of what follows from that alone."""
     from daybook.graph.dependencies import cycle_errors, derive_graph
-    from daybook.workspace.validation import is_of_registered_dataset
+    from daybook.workspace.findings import is_of_registered_dataset
 
     projects = definitions.definitions["project"]
     graph = derive_graph(

@@ -25,7 +25,7 @@ import pickle, resource, sys
 from pathlib import Path
 from daybook.errors import DaybookError
 from daybook.io.read_source import read_landed
-from daybook.io.landing.request import LandingRequest
+from daybook.io.landing.landing_request import LandingRequest
 location, version, area = pickle.load(open(sys.argv[1], "rb"))
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 try:

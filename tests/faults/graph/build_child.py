@@ -18,8 +18,8 @@ from daybook.definitions.loading import load_workspace
 from daybook.engine.java.classic import Gateway, attached_server
 from daybook.engine.java.session import start_session, stop_session
 from daybook.graph.build import NodeResult, build
+from daybook.graph.build_listener import BuildListener
 from daybook.graph.build_plan import BuildRequest
-from daybook.graph.listener import BuildListener
 from daybook.graph.nodes import Node
 from daybook.io.registry import writer_for
 from daybook.io.target import Target

@@ -26,10 +26,10 @@ from daybook.io.registry import writer_for
 from daybook.io.target import Target
 from daybook.io.writer import StagedOutput
 from daybook.runs.attempt.execution import retry
-from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.run_request import RunRequest
 from daybook.runs.environment import open_run_environment
-from daybook.runs.listener import RunListener
-from daybook.runs.result import RunFailedError
+from daybook.runs.run_listener import RunListener
+from daybook.runs.run_result import RunFailedError
 from tests.faults.runs.dying import dying_at
 from tests.spark.io.cases import DERBY
 from tests.spark.local_files import leave_modes_to_umask

@@ -7,7 +7,7 @@ from unittest.mock import patch
 import pytest
 
 from daybook.runs.leftovers import find_workspace_leftovers, remove_workspace_leftovers
-from daybook.runs.result import RunResult
+from daybook.runs.run_result import RunResult
 from tests.faults.runs.conftest import NewWorkspace
 from tests.faults.runs.dying import POINTS, Died, Point, as_if_dead, dying_at
 from tests.faults.runs.every_format import FORMATS, NEW, OLD, ONE_OF_A_KIND, held, staged_in_databases, write_orders

@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 import pytest
 
-from daybook.runs.result import RunFailedError
+from daybook.runs.run_result import RunFailedError
 from tests.faults.runs.children import child
 from tests.faults.runs.conftest import NewWorkspace
 from tests.faults.runs.dying import dying_at

@@ -9,7 +9,7 @@ import pytest
 
 from daybook.errors import DaybookError
 from daybook.runs.attempt.lease import LeaseKeeper
-from daybook.runs.result import RunFailedError, RunResult
+from daybook.runs.run_result import RunFailedError, RunResult
 from daybook.store.process import current_process
 from tests.faults.runs.conftest import NewWorkspace
 from tests.faults.runs.dying import dying_at

@@ -11,7 +11,7 @@ from daybook.compare.bridge import BridgeRequest, bridge
 from daybook.compare.diff import DiffRequest, diff
 from daybook.compare.result import BridgeResult, RepeatedRowKeys, RowCounts
 from daybook.errors import DaybookError
-from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.run_request import RunRequest
 from daybook.runs.environment import open_run_environment
 from tests.spark.compare.journals import (
     BY_REGION,

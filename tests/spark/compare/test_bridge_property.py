@@ -13,12 +13,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from daybook.compare import shared_rows
+from daybook.compare.bridge_walk import BridgeWalk, BridgeWay
 from daybook.compare.causes import find_differences, order_causes
 from daybook.compare.compared_output import ComparedOutput, RecordedRun, choose_rows
 from daybook.compare.hybrid import HybridRead, Hybrids
 from daybook.compare.measured_state import HybridSources, Measure, StateEngine
 from daybook.compare.result import ComparedRows, Number, add, subtract
-from daybook.compare.walk import BridgeWalk, BridgeWay
 from daybook.definitions.loading.definition_texts import load_text
 from daybook.engine.context import SourceFrame
 from daybook.engine.working_dataset import StagingFolder
@@ -30,7 +30,7 @@ from daybook.plan.plan_project import plan_project
 from daybook.recompute.arithmetic import is_numeric
 from daybook.resolve.location import Resolution
 from daybook.runs.attempt.prepare import PreparedRun
-from daybook.runs.listener import RunListener
+from daybook.runs.run_listener import RunListener
 from daybook.runs.snapshot import Provenance, RunSettings, RunSnapshot, SourceSnapshot
 from daybook.store.records import RunRecord
 from tests.reference import declare

@@ -15,10 +15,10 @@ from pyspark.sql import DataFrame, SparkSession
 from daybook.demo.month_close import CLOSE_PROJECTS, DemoQuarter, build_quarter, read_headline, seal_month
 from daybook.engine.java.connect import is_connect
 from daybook.plan.steps import Schema
-from daybook.runs.attempt.request import RunRequest
-from daybook.runs.explain import rows
+from daybook.runs.attempt.run_request import RunRequest
+from daybook.runs.explain import selected_rows
 from daybook.runs.explain.levels import ExplanationLevel
-from daybook.runs.result import RunResult
+from daybook.runs.run_result import RunResult
 from daybook.workspace.execution import explain_number, run_project
 from daybook.workspace.open_workspace import open_workspace
 from tests.close_by_hand import balances_by_hand, by_account_type, close_by_hand
@@ -167,13 +167,13 @@ def test_explaining_a_number_asks_three_small_questions(
     if is_connect(spark):
         pytest.skip("a Connect server does not show its plans")
     queries: list[str] = []
-    collect = rows._collect_rows
+    collect = selected_rows._collect_rows
 
     def noted(df: DataFrame, types: Schema) -> list[dict[str, Any]]:
         queries.append(df._jdf.queryExecution().analyzed().toString())
         return collect(df, types)
 
-    monkeypatch.setattr(rows, "_collect_rows", noted)
+    monkeypatch.setattr(selected_rows, "_collect_rows", noted)
     keys = {"account_type": "Travel", "cost_centre": "CC-110"}
     found = explain_number(demo.workspace, demo.run, "110", keys, limit=20)
     assert found.first.summary_rows is not None

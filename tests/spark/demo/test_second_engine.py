@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from daybook.demo.data_files import write_data, write_workspace
 from daybook.model.types import value_text
-from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.run_request import RunRequest
 from daybook.workspace.execution import run_project
 from daybook.workspace.open_workspace import open_workspace
 from daybook.workspace.preview import preview_project

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from daybook.definitions.loading import load_workspace
 from daybook.demo.data_files import Template, write_workspace
-from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.run_request import RunRequest
 from daybook.runs.environment import open_run_environment
 from daybook.scenarios.load_scenario import find_scenarios
 from daybook.scenarios.run_scenarios import run_scenario_file

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from daybook.expression.functions.declaration import Function
-from daybook.expression.functions.table import FUNCTIONS
+from daybook.expression.functions.function import Function
+from daybook.expression.functions.function_table import FUNCTIONS
 from tests.spark.engine.executed import OUTPUT, World, customer, order, source
 from tests.unit.plan.planned import CUSTOMERS, ORDERS, datasets, plan_of
 

@@ -8,8 +8,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from daybook.expression import Grouping, Scope, compile_expression, quote_literal, spark_type
-from daybook.expression.functions.declaration import Function
-from daybook.expression.functions.table import FUNCTIONS
+from daybook.expression.functions.function import Function
+from daybook.expression.functions.function_table import FUNCTIONS
 from daybook.model.types import INTEGER
 from tests.spark.expression.world import CONSTANTS
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from daybook.graph.build import BuildResult, NodeResult, build
+from daybook.graph.build_listener import BuildListener
 from daybook.graph.build_plan import BuildRequest
 from daybook.graph.close import read_close
-from daybook.graph.listener import BuildListener
 from daybook.graph.nodes import Node
 from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.lifecycle.activation import deactivate

@@ -8,7 +8,7 @@ from deltalake import DeltaTable
 
 from daybook.errors import DaybookError
 from daybook.graph.build_plan import BuildRequest
-from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.run_request import RunRequest
 from daybook.workspace.close import build_close, plan_close_build
 from daybook.workspace.execution import run_project
 from daybook.workspace.lifecycle import activate_projects

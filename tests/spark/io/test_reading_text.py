@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from daybook.errors import DaybookError, flatten
 from daybook.io.landing.area import LandingArea
-from daybook.io.landing.request import LandingRequest
+from daybook.io.landing.landing_request import LandingRequest
 from daybook.io.pins import LandedPin, pin_from_json, pin_to_json
 from daybook.io.read_source import ReadSource, read_landed, read_source
 from daybook.model.calendar import Period

@@ -12,7 +12,7 @@ from daybook.io.registry import writer_for
 from daybook.io.target import Target
 from daybook.io.writer import StagedOutput
 from daybook.runs.leftovers import find_workspace_leftovers, remove_workspace_leftovers
-from daybook.runs.result import RunFailedError
+from daybook.runs.run_result import RunFailedError
 from tests.faults.formats.commit_child import commit
 from tests.faults.runs.dying import POINTS, Died, Point, as_if_dead, dying_at
 from tests.forked import forked

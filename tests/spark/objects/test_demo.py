@@ -12,7 +12,7 @@ from daybook.compare.bridge import BridgeRequest
 from daybook.compare.diff import DiffRequest
 from daybook.demo.data_files import write_data, write_workspace
 from daybook.io.formats.delta.table import read_rows
-from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.run_request import RunRequest
 from daybook.workspace.close import close_status
 from daybook.workspace.execution import replay_run, run_project
 from daybook.workspace.lifecycle import activate_project

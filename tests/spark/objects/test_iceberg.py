@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from daybook.model.settings import RetentionSettings
 from daybook.runs.garbage import collect_garbage
-from daybook.runs.result import RunFailedError
+from daybook.runs.run_result import RunFailedError
 from tests.object_proxy import Action, ObjectProxy, running_proxy
 from tests.object_store import KEY, Bucket, ObjectStore
 from tests.spark.objects.folder import ObjectFolder

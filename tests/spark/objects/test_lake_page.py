@@ -9,7 +9,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
 from daybook.io.formats.delta.table import read_rows
-from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.run_request import RunRequest
 from daybook.workspace.execution import replay_run, run_project
 from daybook.workspace.lifecycle import activate_project
 from daybook.workspace.open_workspace import open_workspace

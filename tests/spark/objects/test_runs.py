@@ -14,7 +14,7 @@ import pytest
 from daybook.errors import DaybookError
 from daybook.errors.render import render
 from daybook.io.formats.delta.writer import DeltaWriter
-from daybook.runs.result import RunFailedError
+from daybook.runs.run_result import RunFailedError
 from daybook.workspace.maintenance import apply_retention, examine
 from daybook.workspace.numbers import NumbersRequest, read_numbers
 from daybook.workspace.open_workspace import OpenedWorkspace, open_workspace

@@ -12,7 +12,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql.functions import expr
 
 from daybook.expression import Constants, Grouping, Scope, compile_expression
-from daybook.expression.functions.table import FUNCTIONS
+from daybook.expression.functions.function_table import FUNCTIONS
 from daybook.model.types import INTEGER, STRING, ColumnType
 from daybook.recompute.aggregates import Aggregate
 from daybook.recompute.arithmetic import ValueFailureError

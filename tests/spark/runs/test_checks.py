@@ -3,7 +3,7 @@
 import pytest
 
 from daybook.errors import flatten
-from daybook.runs.result import RunFailedError
+from daybook.runs.run_result import RunFailedError
 from tests.workspaces import Folder, to_table
 
 POSITIVE = {"type": "check", "name": "All positive", "arguments": {"condition": "amount > 0"}}

@@ -14,7 +14,7 @@ from daybook.engine.java.connect import is_connect
 from daybook.engine.jobs import tag_jobs
 from daybook.io.writer import FingerprintObserver
 from daybook.model.definition import TableVersion
-from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.run_request import RunRequest
 from daybook.workspace.execution import run_project
 from daybook.workspace.open_workspace import open_workspace
 from tests.unit.runs.counting import Counts

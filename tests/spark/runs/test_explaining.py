@@ -12,7 +12,7 @@ import daybook
 from daybook.engine.working_dataset import StagingFolder
 from daybook.errors import DaybookError
 from daybook.runs.explain.levels import ShownRows
-from daybook.runs.result import RunFailedError
+from daybook.runs.run_result import RunFailedError
 from tests.workspaces import Folder, assign, to_path, to_table
 
 JANUARY = "2026-01"

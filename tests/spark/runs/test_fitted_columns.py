@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable
 
 from daybook.errors import DaybookError
-from daybook.runs.result import RunFailedError
+from daybook.runs.run_result import RunFailedError
 from tests.postgres import PostgresServer
 from tests.workspaces import ORDERS, Folder, assign, to_path, to_table
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from daybook.errors import DaybookError
 from daybook.io.formats.jdbc.table import jdbc_transaction
 from daybook.model.datasource import JdbcOptions, JdbcSource
-from daybook.runs.result import RunFailedError
+from daybook.runs.run_result import RunFailedError
 from daybook.store.database.connection import back_up
 from daybook.workspace.maintenance import drop_slice, list_slices, restore_store, take_over_slices
 from daybook.workspace.open_workspace import OpenedWorkspace, open_workspace

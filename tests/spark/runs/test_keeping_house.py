@@ -9,7 +9,7 @@ import pytest
 
 from daybook.io.registry import writer_for
 from daybook.model.settings import RetentionSettings
-from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.run_request import RunRequest
 from daybook.runs.attempt.start import start_run
 from daybook.runs.doctor import examine_runs
 from daybook.runs.garbage import CollectedGarbage, collect_garbage

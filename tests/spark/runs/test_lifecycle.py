@@ -18,7 +18,7 @@ from daybook.model.calendar import PeriodStatus
 from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.resolve.calendars.periods import period_of
 from daybook.runs.lifecycle.activation import deactivate
-from daybook.runs.result import RunFailedError
+from daybook.runs.run_result import RunFailedError
 from tests.workspaces import COLUMNS, ORDERS, Folder, assign, to_path, to_table
 
 UTC_TIME = pa.timestamp("us", tz="UTC")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from daybook.runs.result import RunFailedError
+from daybook.runs.run_result import RunFailedError
 from tests.openlineage import validated
 from tests.spark.graph.test_build import built
 from tests.unit.resolve.http_server import Asked, Server, answer, serving

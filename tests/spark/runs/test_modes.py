@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.runs.result import RunFailedError
+from daybook.runs.run_result import RunFailedError
 from tests.workspaces import ORDERS, Folder, assign, to_path, to_table
 
 JANUARY = [("2026-01", "O-1"), ("2026-01", "O-2"), ("2026-01", "O-3")]

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from daybook.io.formats.delta.format import held_versions
 from daybook.model.settings import RetentionSettings
 from daybook.runs.garbage import collect_garbage
-from daybook.runs.result import RunFailedError
+from daybook.runs.run_result import RunFailedError
 from tests.postgres import PostgresServer
 from tests.workspaces import ORDERS, Folder, to_table
 

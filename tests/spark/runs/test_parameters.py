@@ -6,9 +6,9 @@ import pytest
 
 from daybook.errors import DaybookError
 from daybook.graph.build import NodeResult, build
+from daybook.graph.build_listener import BuildListener
 from daybook.graph.build_plan import BuildRequest
 from daybook.graph.close import read_close
-from daybook.graph.listener import BuildListener
 from daybook.graph.nodes import Node
 from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.resolve.calendars.periods import period_of

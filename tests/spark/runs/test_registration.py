@@ -7,7 +7,7 @@ import pytest
 
 from daybook.errors import DaybookError
 from daybook.model.types import STRING, DecimalType
-from daybook.runs.result import RunResult
+from daybook.runs.run_result import RunResult
 from tests.workspaces import COLUMNS, LAKE_VARIABLE, ORDERS, Folder, assign, to_path, to_table
 
 

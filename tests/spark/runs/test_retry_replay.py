@@ -10,7 +10,7 @@ from daybook.errors import DaybookError
 from daybook.io.formats.delta.writer import DeltaWriter
 from daybook.io.formats.files.format import FileWriter
 from daybook.runs.attempt.execution import Execution
-from daybook.runs.result import RunFailedError
+from daybook.runs.run_result import RunFailedError
 from tests.workspaces import COLUMNS, ORDERS, Folder, assign, to_path, to_table
 
 BROKEN = assign("ratio", 'TO_NUMBER("x")', selector='region = "APAC"')

@@ -8,7 +8,7 @@ import yaml
 from deltalake import DeltaTable
 
 from daybook.errors import DaybookError
-from daybook.runs.result import RunResult
+from daybook.runs.run_result import RunResult
 from tests.workspaces import Folder, assign, to_path, to_table
 
 

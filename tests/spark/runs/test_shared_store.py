@@ -10,7 +10,7 @@ from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.resolve.calendars.periods import period_of
 from daybook.runs.lifecycle.activation import deactivate
 from daybook.runs.lifecycle.apply import apply
-from daybook.runs.result import RunFailedError
+from daybook.runs.run_result import RunFailedError
 from daybook.store import open_store
 from daybook.store.records import SliceTable
 from tests.postgres import PostgresServer

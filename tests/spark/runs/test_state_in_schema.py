@@ -15,7 +15,7 @@ from daybook.io.landing import area, table_area
 from daybook.io.stored_rows import RowCondition, RowOrder
 from daybook.model.settings import RetentionSettings
 from daybook.runs.garbage import collect_garbage
-from daybook.runs.result import RunFailedError
+from daybook.runs.run_result import RunFailedError
 from daybook.workspace.certificates import make_key, seal_period
 from daybook.workspace.maintenance import apply_retention, examine
 from daybook.workspace.numbers import NumbersRequest, read_numbers, stream_csv

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from daybook.errors import DaybookError
-from daybook.runs.result import RunFailedError
+from daybook.runs.run_result import RunFailedError
 from daybook.workspace.maintenance import drop_slice, list_slices
 from daybook.workspace.open_workspace import OpenedWorkspace, open_workspace
 from tests.catalogs import DELTA, ICEBERG, MISSING, catalog_jars

@@ -12,7 +12,7 @@ from daybook.engine.java.connect import is_connect
 from daybook.engine.jobs import tag_jobs
 from daybook.errors import DaybookError, flatten
 from daybook.io.formats.files.format import FileWriter
-from daybook.runs.result import RunFailedError
+from daybook.runs.run_result import RunFailedError
 from daybook.runs.totals import MadeBy, MeasureTotals, RunTotals
 from daybook.workspace.close import close_status
 from daybook.workspace.open_workspace import open_workspace

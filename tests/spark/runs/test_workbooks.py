@@ -9,7 +9,7 @@ from typing import Any
 import openpyxl
 import pytest
 
-from daybook.runs.result import RunFailedError
+from daybook.runs.run_result import RunFailedError
 from tests.office import convert, sheet_formulas, sheet_values, without_stored_values
 from tests.workspaces import Folder, assign, to_path
 

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from daybook.errors import DaybookError, Notice
-from daybook.runs.listener import RunListener
+from daybook.runs.run_listener import RunListener
 from daybook.scenarios.load_scenario import load_scenario
 from daybook.scenarios.new_scenario import NewScenario, write_new_scenario
 from daybook.scenarios.report import failure_lines

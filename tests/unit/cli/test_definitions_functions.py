@@ -3,7 +3,7 @@ import json
 import pytest
 
 from daybook.cli.app import main
-from daybook.expression.functions.table import FUNCTIONS
+from daybook.expression.functions.function_table import FUNCTIONS
 
 
 def test_the_list_names_every_function(capsys: pytest.CaptureFixture[str]) -> None:

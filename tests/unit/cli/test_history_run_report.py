@@ -10,9 +10,9 @@ from daybook.cli import history
 from daybook.errors import DaybookError
 from daybook.model.definition import TableVersion
 from daybook.runs.replay import ReplayedOutput, ReplayResult
-from daybook.runs.result import OutputResult, RunFailedError, RunResult, name_operations
+from daybook.runs.run_result import OutputResult, RunFailedError, RunResult, name_operations
 from daybook.workspace.result_json import as_json
-from tests.unit.runs.test_result import OPERATIONS
+from tests.unit.runs.test_run_result import OPERATIONS
 
 OUTPUT = OutputResult(
     operation_seq=50,

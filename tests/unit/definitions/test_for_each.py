@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from daybook.definitions.loading import load_text
-from daybook.definitions.loading.workspace import read_workspace
+from daybook.definitions.loading.loaded_workspace import read_workspace
 from daybook.errors import DaybookError, flatten, render
 
 JOURNALS = """

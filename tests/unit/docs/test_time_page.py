@@ -8,8 +8,8 @@ import pytest
 from daybook.definitions.loading.definition_texts import load_text
 from daybook.model.calendar import Calendar
 from daybook.model.datasource import Resolver
-from daybook.resolve.calendars.checks import calendar_errors
-from daybook.resolve.checks import resolver_errors
+from daybook.resolve.calendars.calendar_checks import calendar_errors
+from daybook.resolve.definition_checks import resolver_errors
 
 PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "time.md"
 EXAMPLES = [

@@ -1,7 +1,7 @@
 """Errors as people read them: every sentence once, the hint last."""
 
 from daybook.errors import DaybookError, DaybookErrors, Span, render
-from daybook.runs.result import RunFailedError
+from daybook.runs.run_result import RunFailedError
 
 PLACE = Span("SUM(amout)", 4, 9, "close.yaml", 23, 41)
 UNKNOWN = DaybookError("EXPR_012", span=PLACE, hint="did you mean amount?", name="amout")

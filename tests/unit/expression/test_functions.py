@@ -9,8 +9,8 @@ import pytest
 
 from daybook.expression import Grouping, Scope, compile_expression
 from daybook.expression.functions import logic
-from daybook.expression.functions.declaration import Function
-from daybook.expression.functions.table import FUNCTION_FAMILIES, FUNCTIONS, functions_by_name
+from daybook.expression.functions.function import Function
+from daybook.expression.functions.function_table import FUNCTION_FAMILIES, FUNCTIONS, functions_by_name
 from daybook.model.types import (
     INTEGER,
     BooleanType,

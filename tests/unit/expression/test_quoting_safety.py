@@ -8,7 +8,7 @@ import pytest
 
 from daybook.errors import CODES, DaybookError, flatten
 from daybook.expression import Constants, Scope, compile_expression, quote_literal
-from daybook.expression.functions.table import FUNCTIONS
+from daybook.expression.functions.function_table import FUNCTIONS
 from daybook.model.types import DATE, INTEGER, STRING, DecimalType
 from tests.unit.expression.attacks import REFUSED, TEXTS
 from tests.unit.expression.world import CONSTANTS

@@ -12,12 +12,12 @@ import pytest
 
 from daybook.errors import DaybookError
 from daybook.graph.build import BuildResult, build
+from daybook.graph.build_listener import BuildListener
 from daybook.graph.build_plan import BuildRequest
 from daybook.graph.close import read_close
-from daybook.graph.listener import BuildListener
 from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt.prepare import PreparedRun
-from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.run_request import RunRequest
 from daybook.runs.environment import RunEnvironment
 from daybook.workspace.close import close_status, plan_close_build
 from daybook.workspace.lifecycle import activate_projects

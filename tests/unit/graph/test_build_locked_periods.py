@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from daybook.graph.build import BuildResult, build
+from daybook.graph.build_listener import BuildListener
 from daybook.graph.build_plan import BuildRequest
-from daybook.graph.listener import BuildListener
 from daybook.resolve.project_files import CheckedFiles
 from daybook.workspace.close import close_status, plan_close_build
 from daybook.workspace.lifecycle import activate_projects, apply_changes

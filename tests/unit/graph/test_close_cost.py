@@ -17,10 +17,10 @@ from sqlalchemy import Engine, event
 from daybook.definitions.changes import DefinitionHead
 from daybook.graph import data_changes
 from daybook.graph.build import build
+from daybook.graph.build_listener import BuildListener
 from daybook.graph.build_plan import BuildRequest
 from daybook.graph.close import read_close
 from daybook.graph.dependencies import derive_graph
-from daybook.graph.listener import BuildListener
 from daybook.graph.nodes import Node
 from daybook.io.filesystem import FileStat, list_files
 from daybook.io.storage import Storage
@@ -28,7 +28,7 @@ from daybook.model.serialization import stored_json
 from daybook.resolve.calendars.calendar import CalendarYear, IdentifierPattern
 from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt.prepare import PreparedRun
-from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.run_request import RunRequest
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.lifecycle.apply import apply
 from daybook.store.database import definition_rows, outcomes

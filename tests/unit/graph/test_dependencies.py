@@ -6,7 +6,7 @@ import pytest
 
 from daybook.definitions.files import definitions_of_files
 from daybook.definitions.loading import load_text
-from daybook.definitions.loading.workspace import LoadedWorkspace
+from daybook.definitions.loading.loaded_workspace import LoadedWorkspace
 from daybook.graph import dependencies
 from daybook.graph.dependencies import Dependency, ProjectGraph, cycle_errors, derive_graph
 from tests.workspaces import Folder, assign, no_session, to_path, to_table

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from daybook.graph.build import build
+from daybook.graph.build_listener import BuildListener
 from daybook.graph.build_plan import BuildRequest
-from daybook.graph.listener import BuildListener
 from daybook.resolve.project_files import CheckedFiles
 from daybook.workspace.close import close_status
 from daybook.workspace.lifecycle import activate_projects

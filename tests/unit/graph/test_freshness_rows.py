@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 from daybook.engine.counters import GroupCounts
 from daybook.graph.build import build
+from daybook.graph.build_listener import BuildListener
 from daybook.graph.build_plan import BuildRequest
-from daybook.graph.listener import BuildListener
 from daybook.io.pins import LandedPin, Pin, PinnedFile
 from daybook.io.read_source import find_inputs, land_without_session, landing_requests
 from daybook.io.source_rows import read_source_rows
@@ -33,7 +33,7 @@ from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt.lease import LeaseKeeper
 from daybook.runs.attempt.prepare import PreparedRun
 from daybook.runs.attempt.recorder import RunRecorder
-from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.run_request import RunRequest
 from daybook.runs.attempt.start import start_run
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.second_engine import ReadWindow, make_table, run_facts, stored_table, table_key

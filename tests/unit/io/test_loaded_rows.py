@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from daybook.io.landing.area import LandingArea
-from daybook.io.landing.request import LandingRequest
+from daybook.io.landing.landing_request import LandingRequest
 from daybook.io.loaded_rows import LoadedPart, have_rows_changed
 from daybook.io.pins import LandedPin, PinnedFile
 from daybook.io.read_source import find_inputs, land_without_session

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 
 import pytest
 
-from daybook.expression.functions.table import FUNCTIONS
+from daybook.expression.functions.function_table import FUNCTIONS
 from daybook.model.types import BOOLEAN, FLOAT, INTEGER, NULL, STRING, TIMESTAMP, ColumnType, DecimalType
 from daybook.recompute.aggregates import Aggregate
 from daybook.recompute.functions import FUNCTIONS as COMPUTED

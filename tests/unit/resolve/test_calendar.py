@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from daybook.errors import DaybookError
 from daybook.model.calendar import Calendar
 from daybook.resolve.calendars.calendar import GREGORIAN, PeriodCalendar
-from daybook.resolve.calendars.checks import checked_calendar
+from daybook.resolve.calendars.calendar_checks import checked_calendar
 from daybook.resolve.calendars.periods import calendar_for, child_periods, enclosing_period, period_of, period_range
 from tests.unit.resolve.calendars import fiscal, listed, of_weeks
 from tests.unit.resolve.definitions import in_memory

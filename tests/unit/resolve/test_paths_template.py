@@ -5,7 +5,7 @@ import pytest
 from daybook.errors import DaybookError
 from daybook.model.calendar import Period
 from daybook.resolve.calendars.calendar import GREGORIAN, PeriodCalendar
-from daybook.resolve.calendars.checks import checked_calendar
+from daybook.resolve.calendars.calendar_checks import checked_calendar
 from daybook.resolve.calendars.periods import period_of
 from daybook.resolve.paths import names_one_period, path_template_errors, render_template
 from tests.unit.resolve.calendars import fiscal, of_weeks

@@ -11,7 +11,7 @@ from daybook.model.calendar import Period
 from daybook.model.dataset import View
 from daybook.model.definition import DatasetVersion, RegisteredDataPin, TableVersion, view_version
 from daybook.resolve.calendars.calendar import GREGORIAN
-from daybook.resolve.calendars.checks import checked_calendar
+from daybook.resolve.calendars.calendar_checks import checked_calendar
 from daybook.resolve.calendars.periods import period_of
 from daybook.resolve.resolution import resolve_dataset
 from tests.unit.resolve.calendars import fiscal

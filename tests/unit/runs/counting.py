@@ -18,7 +18,7 @@ class Counts:
             self._count(monkeypatch, f"{module}.examine_project", lambda given: self.plans.update([given[0].id]))
         for module in ("daybook.plan.walk", "daybook.resolve.rule_conditions"):
             self._count(monkeypatch, f"{module}.compile_expression", lambda given: self.expressions.update([given[0]]))
-        for module in ("daybook.resolve.calendars.checks", "daybook.resolve.checks"):
+        for module in ("daybook.resolve.calendars.calendar_checks", "daybook.resolve.definition_checks"):
             self._count(monkeypatch, f"{module}.calendar_errors", lambda given: self.calendars.update([given[0].id]))
 
     def _count(self, monkeypatch: pytest.MonkeyPatch, name: str, count: Callable[[tuple[Any, ...]], None]) -> None:

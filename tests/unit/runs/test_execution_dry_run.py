@@ -7,7 +7,7 @@ import pytest
 
 from daybook.errors import DaybookError, flatten
 from daybook.runs.attempt.prepare import PreparedRun
-from daybook.runs.attempt.request import CheckedRequest, RunRequest
+from daybook.runs.attempt.run_request import CheckedRequest, RunRequest
 from daybook.runs.environment import RunEnvironment
 from daybook.workspace.execution import dry_run_project
 from daybook.workspace.open_workspace import open_workspace

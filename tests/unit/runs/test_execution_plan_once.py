@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import Engine, event
 
 from daybook.plan.plan_project import examine_project
-from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.run_request import RunRequest
+from daybook.workspace.findings import check_workspace
 from daybook.workspace.lifecycle import activate_project, activate_projects, apply_changes
 from daybook.workspace.open_workspace import open_workspace
-from daybook.workspace.validation import check_workspace
 from tests.prepared_runs import prepare_runs
 from tests.unit.runs.counting import Counts
 from tests.unit.runs.prepared import new_folder

@@ -12,7 +12,7 @@ from daybook.model.settings import RetentionSettings
 from daybook.resolve.project_files import CheckedFiles
 from daybook.runs import garbage, leftovers
 from daybook.runs.attempt.prepare import prepare_runs
-from daybook.runs.attempt.request import RunRequest, check_request
+from daybook.runs.attempt.run_request import RunRequest, check_request
 from daybook.runs.attempt.start import start_run
 from daybook.runs.garbage import collect_garbage
 from daybook.runs.leftovers import find_workspace_leftovers

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.run_request import RunRequest
 from daybook.runs.attempt.start import start_run
 from daybook.runs.garbage import collect_garbage
 from daybook.runs.live_runs import live_runs

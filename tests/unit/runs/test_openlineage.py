@@ -20,7 +20,7 @@ from daybook.runs.attempt.prepare import PreparedRun
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.openlineage import EventSender, LineageEvents, RunEvents
 from daybook.runs.openlineage_datasets import dataset_name
-from daybook.runs.result import OutputResult
+from daybook.runs.run_result import OutputResult
 from daybook.runs.snapshot import RunSettings
 from daybook.runs.totals import MadeBy, MeasureTotals, OutputTotals, RunTotals, SourceRowCounts, SourceTotals
 from tests.openlineage import validated

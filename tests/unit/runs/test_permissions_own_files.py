@@ -7,7 +7,7 @@ import pytest
 
 from daybook.errors import DaybookError
 from daybook.io.filesystem import uri_identity
-from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.run_request import RunRequest
 from daybook.runs.permissions import own_file_errors
 from daybook.workspace.validate import validate_definitions
 from tests.attacks.tables import paths

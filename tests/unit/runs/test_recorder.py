@@ -17,7 +17,7 @@ from daybook.model.definition import RegisteredDataPin, TableVersion
 from daybook.resolve.location import Location
 from daybook.runs.attempt.lease import LeaseKeeper
 from daybook.runs.attempt.recorder import RunRecorder, data_pin, hold_version, holding_store, registered_dataset
-from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.run_request import RunRequest
 from daybook.runs.attempt.start import start_run
 from daybook.runs.lifecycle.apply import apply
 from daybook.runs.lifecycle.registration import RegisteredDataset

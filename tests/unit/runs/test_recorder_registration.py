@@ -7,11 +7,11 @@ import pytest
 
 from daybook.errors import Notice
 from daybook.graph.build import build
+from daybook.graph.build_listener import BuildListener
 from daybook.graph.build_plan import BuildRequest
-from daybook.graph.listener import BuildListener
 from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt.recorder import RunRecorder
-from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.run_request import RunRequest
 from daybook.workspace.lifecycle import activate_projects
 from daybook.workspace.open_workspace import open_workspace
 from tests.prepared_runs import prepare_runs

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.run_request import RunRequest
 from daybook.runs.snapshot import SourceSnapshot
 from tests.prepared_runs import prepare_runs
 from tests.workspaces import Folder, assign, no_session, to_path, to_table

@@ -7,7 +7,7 @@ import pytest
 
 from daybook.errors import DaybookError
 from daybook.runs.attempt.prepare import PreparedRun
-from daybook.runs.result import OutputResult, RunResult
+from daybook.runs.run_result import OutputResult, RunResult
 from daybook.runs.slices import choose_output
 from daybook.runs.snapshot import RunSettings
 from tests.unit.runs.prepared import new_folder, prepared

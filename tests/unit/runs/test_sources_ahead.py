@@ -7,7 +7,7 @@ import pytest
 
 from daybook.errors import DaybookError
 from daybook.io import read_source
-from daybook.runs.result import RunFailedError
+from daybook.runs.run_result import RunFailedError
 from tests.unit.runs.prepared import new_folder
 from tests.workspaces import Folder, assign, to_table
 

@@ -4,8 +4,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from daybook.scenarios.comparison import compare_rows
 from daybook.scenarios.report import failure_lines
+from daybook.scenarios.row_matching import compare_rows
 from daybook.scenarios.run_scenarios import ScenarioResult
 from daybook.scenarios.scenario import Expectation
 

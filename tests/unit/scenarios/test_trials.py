@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from daybook.plan.steps import LoadStep
-from daybook.runs.listener import RunListener
+from daybook.runs.run_listener import RunListener
 from daybook.scenarios.real_rows import DatasetRows, Row
 from daybook.scenarios.run_scenarios import ScenarioResult
 from daybook.scenarios.time_limit import TimeLimit

@@ -12,11 +12,11 @@ from daybook.model.dataset import Dataset
 from daybook.model.definition import RegisteredDataPin, TableVersion
 from daybook.runs.attempt.prepare import PreparedRun
 from daybook.runs.attempt.recorder import registered_dataset
-from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.run_request import RunRequest
 from daybook.store.records import Registration
+from daybook.workspace.findings import check_workspace
 from daybook.workspace.lifecycle import activate_project, apply_changes, plan_changes
 from daybook.workspace.open_workspace import open_workspace
-from daybook.workspace.validation import check_workspace
 from tests.prepared_runs import prepare_runs
 from tests.workspaces import COLUMNS, Folder, assign, no_session, to_table
 

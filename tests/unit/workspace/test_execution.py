@@ -11,10 +11,10 @@ from daybook.demo.data_files import write_workspace
 from daybook.errors import DaybookError, Notice
 from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt.prepare import PreparedRun
-from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.run_request import RunRequest
 from daybook.runs.environment import RunEnvironment
-from daybook.runs.listener import RunListener
-from daybook.runs.result import RunFailedError, RunResult
+from daybook.runs.run_listener import RunListener
+from daybook.runs.run_result import RunFailedError, RunResult
 from daybook.workspace.execution import (
     RangeResult,
     check_requests,

@@ -10,7 +10,7 @@ import pytest
 
 from daybook.errors import DaybookError
 from daybook.runs.attempt.lease import LeaseKeeper
-from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.run_request import RunRequest
 from daybook.runs.attempt.start import start_run
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.permissions import require_unlocked

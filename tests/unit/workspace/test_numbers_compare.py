@@ -10,7 +10,7 @@ from daybook.compare.bridge import BridgeRequest, bridge
 from daybook.compare.diff import DiffRequest, diff
 from daybook.compare.result import Cause, DiffCounts, DiffResult, GroupBridge, RowChange, RowCounts
 from daybook.errors import DaybookError
-from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.run_request import RunRequest
 from daybook.workspace.numbers import causes_table, changes_table, groups_table, parse_tolerance
 from daybook.workspace.python_api.results import Bridge, Diff
 from daybook.workspace.python_api.workspace import Workspace

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.run_request import RunRequest
 from daybook.workspace import preview as previewing
 from daybook.workspace.open_workspace import open_workspace
 from daybook.workspace.preview import Preview, preview_project

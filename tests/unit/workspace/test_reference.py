@@ -3,7 +3,7 @@
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.expression.functions.table import FUNCTIONS
+from daybook.expression.functions.function_table import FUNCTIONS
 from daybook.workspace.reference import check_expression, explain_code, list_functions
 
 

@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from daybook.runs.result import name_operations
+from daybook.runs.run_result import name_operations
 from daybook.workspace.report_page import run_html
 from tests.unit.cli.test_history_run_report import RESULT
 

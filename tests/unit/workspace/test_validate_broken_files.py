@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from daybook.errors import DaybookError, Notice, flatten
-from daybook.runs.attempt.request import RunRequest
+from daybook.runs.attempt.run_request import RunRequest
 from daybook.workspace.compilation import compile_project
 from daybook.workspace.execution import dry_run_project, explain_operation, replay_run, retry_run
 from daybook.workspace.lifecycle import activate_project, apply_changes, deactivate_project, plan_changes

@@ -18,7 +18,7 @@ from daybook.engine.counters import BadAllocation, failed_check_sql, row_label_s
 from daybook.engine.failures import VALUE, mark_sql
 from daybook.expression import ColumnUse, quote_identifier, spark_type
 from daybook.expression.check_calls import to_arguments
-from daybook.expression.functions.declaration import Arguments
+from daybook.expression.functions.function import Arguments
 from daybook.expression.functions.windows import AllocationTypes, allocation_types
 from daybook.expression.sql import over_sql, to_sql
 from daybook.expression.typed_tree import AllRows, ColumnValue, TypedNode, TypedWindow

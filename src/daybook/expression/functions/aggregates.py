@@ -4,7 +4,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from daybook.expression import type_rules
-from daybook.expression.functions.declaration import Arguments, Example, Function, FunctionParameter, ParameterKind
+from daybook.expression.functions.function import Arguments, Example, Function, FunctionParameter, ParameterKind
 from daybook.expression.type_rules import spark_type
 from daybook.model.types import FLOAT, INTEGER, MAX_DIGITS, ColumnType, DecimalType, FloatType
 

@@ -4,7 +4,7 @@ import datetime
 import re
 from decimal import Decimal
 
-from daybook.expression.functions.declaration import (
+from daybook.expression.functions.function import (
     Arguments,
     Example,
     Function,

@@ -3,7 +3,7 @@
 import datetime
 import re
 
-from daybook.expression.functions.declaration import (
+from daybook.expression.functions.function import (
     Arguments,
     Example,
     Function,

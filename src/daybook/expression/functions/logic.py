@@ -1,6 +1,6 @@
 """Functions for conditions and NULL."""
 
-from daybook.expression.functions.declaration import Arguments, Example, Function, FunctionParameter, ParameterKind
+from daybook.expression.functions.function import Arguments, Example, Function, FunctionParameter, ParameterKind
 from daybook.expression.typed_tree import TypedLogical, TypedNot, TypedNullCheck
 from daybook.model.types import BOOLEAN, ColumnType
 

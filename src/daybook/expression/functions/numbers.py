@@ -3,7 +3,7 @@
 from decimal import Decimal
 
 from daybook.expression import type_rules
-from daybook.expression.functions.declaration import (
+from daybook.expression.functions.function import (
     Arguments,
     Example,
     Function,

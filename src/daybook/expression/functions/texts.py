@@ -1,6 +1,6 @@
 """Functions for texts; positions and lengths count characters (Unicode code points), the first is 1."""
 
-from daybook.expression.functions.declaration import (
+from daybook.expression.functions.function import (
     Arguments,
     Example,
     Function,

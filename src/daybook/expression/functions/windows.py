@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from daybook.expression import type_rules
-from daybook.expression.functions.declaration import (
+from daybook.expression.functions.function import (
     Argument,
     Arguments,
     Example,

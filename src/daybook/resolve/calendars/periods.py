@@ -12,7 +12,7 @@ from daybook.errors.error import closest_match, did_you_mean
 from daybook.model.calendar import Period
 from daybook.model.dataset import AllWindow, AsOfRule, DaysAfterEnd, LastWindow, OffsetWindow, ToDateWindow, Window
 from daybook.resolve.calendars.calendar import DAY, GREGORIAN, GREGORIAN_ID, PeriodCalendar
-from daybook.resolve.calendars.checks import checked_calendar
+from daybook.resolve.calendars.calendar_checks import checked_calendar
 
 
 def calendar_for(calendar_id: str | None, definitions: Definitions) -> PeriodCalendar:

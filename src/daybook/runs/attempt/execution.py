@@ -30,7 +30,7 @@ from daybook.runs.environment import RunEnvironment
 from daybook.runs.openlineage import RunEvents
 from daybook.runs.outputs import PlannedOutput, output_errors
 from daybook.runs.permissions import check_period, require_approved, require_still_active
-from daybook.runs.result import OutputResult, RunFailedError, RunResult, name_operations
+from daybook.runs.run_result import OutputResult, RunFailedError, RunResult, name_operations
 from daybook.runs.sandbox import slices_of_draft
 from daybook.runs.snapshot import RunSnapshot, snapshot_from_json
 from daybook.runs.sources import land_sources_ahead, load_error, read_sources
@@ -192,14 +192,14 @@ class Execution:
         if not any(output.is_live for output in self.prepared.outputs):
             return self.prepared.plan
         # Workbooks take a while to import, and few runs write live ones.
-        from daybook.runs.attempt.live import with_row_ids
+        from daybook.runs.attempt.live_outputs import with_row_ids
 
         return with_row_ids(self.prepared.plan, self.prepared.outputs)
 
     def _writer(self, planned: PlannedOutput, pipeline: Pipeline, sources: Mapping[str, ReadSource]) -> Writer[Any]:
         if not planned.is_live:
             return writer_for(planned.target.format)
-        from daybook.runs.attempt.live import live_writer, plan_live_output
+        from daybook.runs.attempt.live_outputs import live_writer, plan_live_output
 
         live = plan_live_output(self.prepared.plan, planned)
         self._report(live.notices)

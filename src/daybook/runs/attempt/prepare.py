@@ -24,12 +24,12 @@ from daybook.model.operation import OutputOperation, TableDestination
 from daybook.model.parameter import parameter_texts
 from daybook.model.serialization import to_yaml
 from daybook.plan.plan_project import plan_project
-from daybook.plan.registration import registration_errors
+from daybook.plan.registered_datasets import registration_errors
 from daybook.plan.steps import LoadStep, Plan
 from daybook.resolve.location import Location, Resolution
 from daybook.resolve.resolution import ANY_PERIOD, PeriodLookup
 from daybook.resolve.sandbox_schema import sandbox_source, sandbox_text, with_sandbox_source
-from daybook.runs.attempt.request import CheckedRequest
+from daybook.runs.attempt.run_request import CheckedRequest
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.lifecycle.apply import apply
 from daybook.runs.lifecycle.runnable import find_version

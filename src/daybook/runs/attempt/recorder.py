@@ -19,7 +19,7 @@ from daybook.model.dataset import Dataset, PathLocation, TableLocation
 from daybook.model.definition import SANDBOX_PREFIX, RegisteredDataPin
 from daybook.model.operation import LocationDestination, TableDestination
 from daybook.model.serialization import encode_definition
-from daybook.plan.registration import registered_dataset as plan_registration
+from daybook.plan.registered_datasets import registered_dataset as plan_registration
 from daybook.resolve.calendars.periods import calendar_for
 from daybook.resolve.location import Location
 from daybook.resolve.paths import fill_table_name, names_one_period
@@ -37,7 +37,7 @@ from daybook.runs.permissions import (
     require_unlocked,
     unknown_run_notices,
 )
-from daybook.runs.result import INCLUDES_DELETED, OutputResult
+from daybook.runs.run_result import INCLUDES_DELETED, OutputResult
 from daybook.runs.sources import slice_table
 from daybook.runs.totals_ledger import recorded_sums, with_loaded
 from daybook.store.records import OperationResult, OutputCommit, Registration

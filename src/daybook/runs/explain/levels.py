@@ -36,7 +36,7 @@ from daybook.runs.explain.row_origins import (
     key_text,
     typed_keys,
 )
-from daybook.runs.explain.rows import FoundRows, RowsComputation
+from daybook.runs.explain.selected_rows import FoundRows, RowsComputation
 from daybook.runs.snapshot import RunSnapshot
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import Path, Query, Request
 from starlette.responses import Response
 
-from daybook.runs.result import OutputResult
+from daybook.runs.run_result import OutputResult
 from daybook.web.api.answer import RunId, answered, answers, api_router, wait_for_answer
 from daybook.web.served import ServedHere, csv_response, numbers_request, reader_of
 

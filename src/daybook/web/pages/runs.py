@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from markupsafe import Markup
 from starlette.responses import Response
 
-from daybook.runs.result import summarize_operations
+from daybook.runs.run_result import summarize_operations
 from daybook.web.pages.form_fields import QueryText, entered_text
 from daybook.web.served import ServedHere
 from daybook.workspace.runs import RUN_STATUSES

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from daybook.compare.result import BridgeResult, DiffResult
     from daybook.model.types import Value
     from daybook.runs.explain.levels import NumberExplanation, OperationExplanation
-    from daybook.runs.result import OutputResult, RunResult
+    from daybook.runs.run_result import OutputResult, RunResult
     from daybook.workspace.python_api.workspace import Workspace
 
 _Follow = Callable[[int | None, Sequence[str]], "NumberExplanation"]

@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from daybook.graph.build_plan import BuildPlan
     from daybook.model.types import Value
     from daybook.proof.verification import Verification
-    from daybook.runs.attempt.request import RunRequest
+    from daybook.runs.attempt.run_request import RunRequest
     from daybook.runs.explain.levels import NumberExplanation
     from daybook.runs.garbage import CollectedGarbage
     from daybook.runs.lifecycle.activation import Activation
     from daybook.runs.recomputation import Recomputation
     from daybook.runs.recovery import Recovery
     from daybook.runs.replay import ReplayResult
-    from daybook.runs.result import OutputResult
+    from daybook.runs.run_result import OutputResult
     from daybook.runs.slices import SliceDrop, SliceEntry
     from daybook.scenarios.new_scenario import NewScenario
     from daybook.workspace.execution import DryRun
@@ -521,7 +521,7 @@ class Workspace:
 
         `limit` is the number of rows shown of every output.
         """
-        from daybook.runs.attempt.request import RunRequest
+        from daybook.runs.attempt.run_request import RunRequest
         from daybook.workspace.execution import parse_as_of
         from daybook.workspace.preview import preview_project
 
@@ -641,7 +641,7 @@ def _run_request(
     allow_empty: bool,
     parameters: "Mapping[str, Value] | None",
 ) -> "RunRequest":
-    from daybook.runs.attempt.request import RunRequest
+    from daybook.runs.attempt.run_request import RunRequest
     from daybook.workspace.execution import parse_as_of
 
     return RunRequest(project, period, parse_as_of(as_of), draft, allow_empty, parameters=parameters or {})

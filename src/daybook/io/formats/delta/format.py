@@ -14,7 +14,7 @@ from pyarrow import fs
 from daybook.io.data_files import TableFiles
 from daybook.io.filesystem import FileStat, absolute_uri, arrow_path, join_uri, list_files, list_folder, make_folder
 from daybook.io.format import Format, HoldingStore, Leftover, PinnedLocation, ReadRequest, VacuumRequest, VersionHolder
-from daybook.io.formats.delta.log import newest_after
+from daybook.io.formats.delta.history import newest_after
 from daybook.io.formats.delta.table import (
     DeltaFiles,
     committed_rows,

@@ -40,7 +40,7 @@ from daybook.io.filesystem import (
     relative_to,
     translate_read_errors,
 )
-from daybook.io.formats.delta.log import TABLE_TRANSACTION, is_appended_since, read_entry, slice_transaction
+from daybook.io.formats.delta.history import TABLE_TRANSACTION, is_appended_since, read_entry, slice_transaction
 from daybook.io.formats.parquet.format import known_periods, scan_parquet, type_errors
 from daybook.io.pins import ReadPart, TablePin
 from daybook.io.storage import PROVIDER_STORAGE, Storage, bucket_of

@@ -27,7 +27,7 @@ from daybook.io.filesystem import (
     remove_folder,
     spark_uri,
 )
-from daybook.io.formats.delta.log import (
+from daybook.io.formats.delta.history import (
     INFO_KEY,
     TABLE_TRANSACTION,
     append_transaction,

@@ -15,7 +15,7 @@ from daybook.errors import DaybookError
 from daybook.io.formats.files.manifest import translate_damage
 from daybook.io.target import FileTarget
 from daybook.io.writer import Commit, Fence, StagedOutput, sync_to_disk
-from daybook.resolve.checks import one_file_mode_error
+from daybook.resolve.definition_checks import one_file_mode_error
 
 _AT_FDCWD = -100
 _NOREPLACE = 1

@@ -24,7 +24,7 @@ from daybook.io.filesystem import (
 )
 from daybook.io.target import FileTarget, parse_staged_name
 from daybook.io.writer import Commit, Fence, StagedOutput
-from daybook.resolve.checks import one_file_mode_error
+from daybook.resolve.definition_checks import one_file_mode_error
 
 _BLOCK_BYTES = 1 << 20
 _MAX_NOTES = 20

@@ -26,7 +26,7 @@ from daybook.io.formats.jdbc.table import (
     jdbc_source,
     jdbc_transaction,
 )
-from daybook.io.landing.request import LandingRequest
+from daybook.io.landing.landing_request import LandingRequest
 from daybook.io.landing.rows import RowSource
 from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.io.target import OutputColumn, TableTarget

@@ -23,7 +23,7 @@ from daybook.io.formats.files.format import (
     timestamp_text,
     write_text_lines,
 )
-from daybook.io.landing.request import TextFile
+from daybook.io.landing.landing_request import TextFile
 from daybook.io.landing.rows import Batch, FileRows, RowSource, bad_value_error
 from daybook.io.state_tables import text_lines
 from daybook.io.target import FileTarget, OutputColumn

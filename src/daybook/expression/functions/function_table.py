@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from daybook.expression.functions import aggregates, conversions, dates, logic, numbers, texts, windows
-from daybook.expression.functions.declaration import Function, FunctionParameter
+from daybook.expression.functions.function import Function, FunctionParameter
 from daybook.expression.syntax_tree import MAX_DEPTH, MAX_NODES, MAX_SPARK_DEPTH
 from daybook.model.types import Value, value_text
 

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from daybook.expression.functions.table import FUNCTIONS, reference_page
+from daybook.expression.functions.function_table import FUNCTIONS, reference_page
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "functions.md"
 
 
 def test_the_page_is_current() -> None:
     assert PAGE.read_text(encoding="utf-8") == reference_page(), (
-        "write it again: python -m daybook.expression.functions.table"
+        "write it again: python -m daybook.expression.functions.function_table"
     )
 
 

@@ -10,7 +10,7 @@ from daybook.model.operation import OutputOperation
 from daybook.plan.check_project import check_project
 from daybook.plan.expected import as_expected
 from daybook.plan.plan_cache import PlanCache
-from daybook.resolve.checks import workspace_errors
+from daybook.resolve.definition_checks import workspace_errors
 from daybook.store import open_store
 from daybook.store.address import store_exists
 from daybook.store.records import ProjectStatus

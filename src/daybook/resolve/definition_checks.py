@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any
 
 from daybook.definitions.files import definitions_of_files
-from daybook.definitions.loading.workspace import LoadedWorkspace
+from daybook.definitions.loading.loaded_workspace import LoadedWorkspace
 from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, Span, flatten
 from daybook.errors.error import did_you_mean
@@ -17,7 +17,7 @@ from daybook.model.operation import LocationDestination, OutputMode, OutputOpera
 from daybook.model.project import Project
 from daybook.model.source_map import KeyPath, SourceMap
 from daybook.resolve.calendars.calendar import ANY_LEVEL, GREGORIAN_CALENDAR
-from daybook.resolve.calendars.checks import calendar_errors, checked_calendar
+from daybook.resolve.calendars.calendar_checks import calendar_errors, checked_calendar
 from daybook.resolve.calendars.periods import calendar_for, level_position
 from daybook.resolve.location import check_table_name, extension, format_by_extension, is_one_file
 from daybook.resolve.paths import path_template_errors, template_errors, template_tokens

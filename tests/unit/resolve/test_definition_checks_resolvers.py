@@ -2,7 +2,7 @@
 
 from daybook.definitions.loading.definition_texts import load_text
 from daybook.model.datasource import Resolver
-from daybook.resolve.checks import resolver_errors
+from daybook.resolve.definition_checks import resolver_errors
 
 TEXT = """\
 resolver:

@@ -31,7 +31,7 @@ from daybook.compare.result import Cause, CauseName, subtract
 from daybook.compare.shared_rows import StatePass
 from daybook.errors import DaybookError, Notice, flatten
 from daybook.plan.steps import DeleteStep, UpdateStep
-from daybook.runs.listener import RunListener
+from daybook.runs.run_listener import RunListener
 
 # What no other cause can help with: data that is gone, and too many groups.
 _FINAL_CODES = frozenset({"RUN_012", "RUN_075"})

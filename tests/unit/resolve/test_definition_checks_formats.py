@@ -9,7 +9,7 @@ from daybook.definitions.loading.definition_texts import load_text
 from daybook.errors import DaybookError
 from daybook.io.bindings import checked_options
 from daybook.model.formats import FORMATS
-from daybook.resolve.checks import format_errors
+from daybook.resolve.definition_checks import format_errors
 
 COLUMNS = [{"name": "a", "type": "string"}]
 

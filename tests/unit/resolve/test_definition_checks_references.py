@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from daybook.definitions.loading import load_workspace
-from daybook.resolve.checks import check_references
+from daybook.resolve.definition_checks import check_references
 
 LAKE = "datasource: {id: lake, type: delta, options: {path: lake}}\n"
 ORDERS = (

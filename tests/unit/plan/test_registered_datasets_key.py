@@ -4,7 +4,7 @@ import pytest
 
 from daybook.model.dataset import Dataset
 from daybook.model.source_map import SourceMap
-from daybook.plan.registration import registered_dataset, registration_errors
+from daybook.plan.registered_datasets import registered_dataset, registration_errors
 from tests.unit.plan.planned import UPDATE, WORLD, aggregate, codes, output, plan_of
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from daybook.definitions.files import definitions_of_files
 from daybook.definitions.loading import LoadedWorkspace, find_workspace, load_workspace
-from daybook.definitions.loading.workspace import read_workspace
+from daybook.definitions.loading.loaded_workspace import read_workspace
 from daybook.errors import DaybookError, flatten
 
 DATASET = "dataset: {{id: {id}, main_table: {{name: t, columns: [{{name: a, type: string}}]}}}}\n"

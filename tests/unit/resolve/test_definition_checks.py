@@ -7,7 +7,7 @@ import pytest
 from daybook.definitions.loading.definition_texts import load_text
 from daybook.errors import DaybookError, flatten
 from daybook.model.calendar import Calendar
-from daybook.resolve.calendars.checks import calendar_errors, checked_calendar
+from daybook.resolve.calendars.calendar_checks import calendar_errors, checked_calendar
 from tests.unit.resolve.calendars import calendar, fiscal, listed, of_weeks
 
 MONTHS = {"type": "months"}

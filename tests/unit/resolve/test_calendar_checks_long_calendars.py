@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from daybook.resolve.calendars import checks
-from daybook.resolve.calendars.checks import calendar_errors
+from daybook.resolve.calendars import calendar_checks
+from daybook.resolve.calendars.calendar_checks import calendar_errors
 from tests.unit.resolve.calendars import listed
 
 YEARS = range(2001, 2041)
@@ -20,13 +20,13 @@ def days_of(years: range) -> list[tuple[str, str, str, str]]:
 
 def test_each_day_is_compared_with_the_year_around_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     compared: list[Any] = []
-    original = checks._is_inside
+    original = calendar_checks._is_inside
 
     def counting(child: Any, parent: Any) -> bool:
         compared.append(child)
         return original(child, parent)
 
-    monkeypatch.setattr(checks, "_is_inside", counting)
+    monkeypatch.setattr(calendar_checks, "_is_inside", counting)
     years = [("year", f"Y{year}", f"{year}-01-01", f"{year}-12-31") for year in YEARS]
     days = days_of(YEARS)
     assert calendar_errors(listed(*years, *days, levels=("year", "day"))) == ()

@@ -1,7 +1,7 @@
 """A listener that is spared what its user has seen before."""
 
 from daybook.errors import Notice
-from daybook.runs.listener import ListenerWithout, RunListener
+from daybook.runs.run_listener import ListenerWithout, RunListener
 
 
 class Hearing(RunListener):

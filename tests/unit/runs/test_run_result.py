@@ -1,6 +1,6 @@
 """What operations did, told alike wherever a run is shown."""
 
-from daybook.runs.result import summarize_operations
+from daybook.runs.run_result import summarize_operations
 from daybook.store.records import OperationResult
 
 OPERATIONS = (
