@@ -15,12 +15,14 @@ demo: ## run a month-end close on generated data, then build its quarter
 	@tools/environment run
 	@$(RUN)/daybook demo build/daybook-demo
 
+# Runs with the oldest Spark, computed again with the locked one.
+OTHER_VERSIONS := e2e/test_versions.py
 # What is not imported need not be collected: half of the folders have nothing for the other half's markers.
 PYTEST := tools/in_memory $(RUN)/python -m pytest --dist worksteal -q --skipped-to=build/skipped-tests $(PYTEST_FLAGS)
 # Two more than cores: they often wait for processes that start and end, for servers and disks.
 WORKERS_WITH_JAVA := $(shell expr $(CORES) + 2)
 WITHOUT_JAVA := -m "not spark and not slow" $(addprefix --ignore=tests/,spark e2e faults cluster)
-WITH_JAVA := -m "spark and not cluster and not slow" $(addprefix --ignore=tests/,unit golden cluster)
+WITH_JAVA := -m "spark and not cluster and not slow" $(addprefix --ignore=tests/,unit golden cluster $(OTHER_VERSIONS))
 
 test: test-programs test-quick test-java ## run the tests; faults and races bounded
 	@sort build/skipped-tests | uniq -c | awk '{n += $$1; count = $$1; $$1 = ""; reasons = reasons ";" $$0 " (" count ")"} \
@@ -63,7 +65,7 @@ OLDEST_SPARK_TESTS := $(addprefix tests/spark/engine/test_,aggregate.py append.p
 test-oldest-spark: ## run a short form of the tests with the oldest Spark, and replay runs across versions
 	@tools/spark_environment 4.0
 	@tools/in_memory $(subst $(SPARK),4.0,$(OTHER_SPARK)) -n $(CORES) --share-java $(OLDEST_SPARK_TESTS)
-	@tools/in_memory $(RUN)/python -m pytest -q -m spark -n 2 tests/e2e/test_versions.py
+	@tools/in_memory $(RUN)/python -m pytest -q -m spark -n 2 tests/$(OTHER_VERSIONS)
 
 # Each worker has a Java process of its own: catalogs belong to the process, and a test empties its schemas.
 CATALOG_TESTS := tests/spark/io $(addprefix tests/spark/runs/test_,tables_by_name.py state_in_schema.py nothing_shared.py) \

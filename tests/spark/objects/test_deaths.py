@@ -14,10 +14,11 @@ from daybook.io.writer import StagedOutput
 from daybook.runs.leftovers import find_workspace_leftovers, remove_workspace_leftovers
 from daybook.runs.run_result import RunFailedError
 from tests.faults.formats.commit_child import commit
+from tests.faults.runs.children import child
 from tests.faults.runs.dying import POINTS, Died, Point, as_if_dead, dying_at
 from tests.forked import forked
 from tests.object_proxy import Action, Fault, ObjectProxy
-from tests.object_store import Bucket
+from tests.object_store import Bucket, hadoop_jars
 from tests.spark.objects.by_hand import csv_target, delta_target, rows, stage_csv, stage_delta
 from tests.spark.objects.folder import ObjectFolder
 from tests.workspaces import to_path, to_table
@@ -48,10 +49,34 @@ def test_a_run_that_dies_is_completed_once(point: Point, format_: str, folder: O
     with dying_at(point, format_, die), as_if_dead(), pytest.raises(Died):
         folder.run()
     retry_dead(folder)
+    check_completed_once(folder)
+
+
+# Each starts a Java process of its own.
+@pytest.mark.slow
+@pytest.mark.parametrize("point", POINTS)
+def test_a_run_that_is_killed_with_its_java_is_completed_once(point: Point, folder: ObjectFolder) -> None:
+    folder.reach(folder.bucket, engine={"master": "local[1]", "conf": {"spark.jars": ",".join(hadoop_jars())}})
+    folder.project(to_table(), to_path(f"{folder.bucket.uri}/out/orders.csv", columns=["order_id"]))
+    with child(folder) as process:
+        process.tell(f"die {point} delta")
+        process.tell("run")
+        assert process.wait() == -signal.SIGKILL
+    folder.retry(folder.last_run().id)
+    check_completed_once(folder)
+
+
+def check_written_once(folder: ObjectFolder) -> None:
+    """Both outputs are there, the table by one commit."""
     assert folder.ids() == [("2026-01", "O-1"), ("2026-01", "O-2"), ("2026-01", "O-3")]
     log = folder.bucket.keys("lake/result/_delta_log/")
     assert [key for key in log if key.endswith(".json")] == ["lake/result/_delta_log/00000000000000000000.json"]
     assert sorted(folder.bucket.read("out/orders.csv").decode().split()) == ["O-1", "O-2", "O-3", "order_id"]
+
+
+def check_completed_once(folder: ObjectFolder) -> None:
+    """The same, and nothing is left over."""
+    check_written_once(folder)
     workspace = folder.load()
     with folder.around(workspace) as around:
         assert find_workspace_leftovers(workspace, around.store) == ()
@@ -124,7 +149,4 @@ def test_a_run_through_a_bad_network_is_completed_once(seed: int, folder: Object
         folder.run()
     elif folder.last_run().status != "completed":
         folder.retry(folder.last_run().id)
-    assert folder.ids() == [("2026-01", "O-1"), ("2026-01", "O-2"), ("2026-01", "O-3")]
-    log = [key for key in folder.bucket.keys("lake/result/_delta_log/") if key.endswith(".json")]
-    assert log == ["lake/result/_delta_log/00000000000000000000.json"]
-    assert sorted(folder.bucket.read("out/orders.csv").decode().split()) == ["O-1", "O-2", "O-3", "order_id"]
+    check_written_once(folder)
