@@ -1,13 +1,11 @@
-"""The `daybook` command: root options, commands, standard streams, and the output and exit codes of errors."""
+"""The `daybook` command: its commands by section, and the output and exit codes of errors."""
 
 import gc
-import io
-import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any
 
 import typer
 import typer.main
@@ -18,82 +16,40 @@ from daybook.cli import (
     certificates,
     close,
     compare,
-    definitions,
     demo,
     explain,
-    history,
+    expressions,
     impact,
+    lifecycle,
+    lineage,
     log,
     maintenance,
     people,
     periods,
+    policy,
     recompute,
+    report,
     run,
+    runs,
+    scenarios,
     serve,
     totals,
+    validate,
 )
-from daybook.cli.arguments import RootOptions, add_command, move_root_options_first
-
-
-class _TolerantFile(io.FileIO):
-    """Writes until that fails and drops the rest; `failure` is the error, unless the reader closed the pipe."""
-
-    failure: OSError | None = None
-
-    def write(self, data: Any, /) -> int:
-        try:
-            return super().write(data)
-        except OSError as failure:
-            if not isinstance(failure, BrokenPipeError):
-                self.failure = failure
-            _redirect_to_null(self.fileno())
-            return memoryview(data).nbytes
-
-
-def _redirect_to_null(number: int) -> None:
-    """Discard what this process, and those it starts, write there from now on."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    if nowhere != number:
-        os.dup2(nowhere, number)
-        os.close(nowhere)
-    os.set_inheritable(number, True)
-
-
-class StandardStreams:
-    """Standard output and standard error while the program runs."""
-
-    def __init__(self) -> None:
-        sys.stdout, self._output = _open_stream(sys.stdout, 1)
-        sys.stderr, _ = _open_stream(sys.stderr, 2)
-
-    def write_failure(self) -> str | None:
-        """Why standard output could not be written; a reader that closed the pipe is no failure."""
-        sys.stdout.flush()
-        failure = self._output.failure
-        return None if failure is None else failure.strerror or str(failure)
-
-
-def _open_stream(python_stream: TextIO | None, number: int) -> tuple[TextIO, _TolerantFile]:
-    """The stream at a file number; Python has none where the caller closed it."""
-    if python_stream is None:
-        _redirect_to_null(number)
-    else:
-        python_stream.flush()
-    outlet = _TolerantFile(number, "w", closefd=False)
-    stream = io.TextIOWrapper(
-        io.BufferedWriter(outlet),
-        encoding=python_stream.encoding if python_stream else "utf-8",
-        errors=python_stream.errors if python_stream else None,
-        line_buffering=outlet.isatty() or number == 2,
-    )
-    return stream, outlet
-
+from daybook.cli.command_help import add_command
+from daybook.cli.root_options import RootOptions, move_root_options_first
+from daybook.cli.standard_streams import StandardStreams
 
 # A bug of Daybook: neither the run (1) nor the input (2) is the cause.
 INTERNAL_ERROR = 3
+
+
 # An act that needs approval made a request instead.
 REQUEST_MADE = "APPROVAL_001"
+
+
 WRONG_INPUT = 2
+
 
 # A paragraph that begins with \b is not wrapped.
 _EPILOG = """\b
@@ -107,6 +63,7 @@ Exit codes:
 \b
 The options above may be anywhere on the line. `daybook COMMAND --help`
 shows examples; `daybook demo` runs a complete example."""
+
 
 _SECTIONS = {
     "Begin": ("init", "demo"),
@@ -180,9 +137,17 @@ def root(
 
 
 add_command(app, "init", demo.init, "daybook init sales")
+
+
 add_command(app, "demo", demo.demo, "daybook demo", "daybook demo my-close --period 2026-02")
-add_command(app, "validate", definitions.validate, "daybook validate", "daybook validate projects/close.yaml --json")
-add_command(app, "compile", definitions.compile_project, "daybook compile close --period 2026-01")
+
+
+add_command(app, "validate", validate.validate, "daybook validate", "daybook validate projects/close.yaml --json")
+
+
+add_command(app, "compile", validate.compile_project, "daybook compile close --period 2026-01")
+
+
 add_command(
     app,
     "run",
@@ -192,6 +157,8 @@ add_command(
     "daybook run projects/close.yaml --period 2026-01 --draft",
     "daybook run close --period 2026-01 --dry-run --json",
 )
+
+
 add_command(
     app,
     "build",
@@ -199,17 +166,27 @@ add_command(
     "daybook build --period 2026-01..2026-03",
     "daybook build board-report --period 2026-01 --dry-run",
 )
+
+
 add_command(app, "status", close.status, "daybook status", "daybook status --period 2026-01..2026-03 --json")
+
+
 add_command(app, "graph", close.graph, "daybook graph", "daybook graph --period 2026-01 --mermaid")
+
+
 add_command(
     app,
     "lineage",
-    explain.lineage,
+    lineage.lineage,
     "daybook lineage close",
     "daybook lineage close net_revenue --all",
     "daybook lineage --downstream gl-lines.amount --json",
 )
+
+
 add_command(app, "retry", run.retry, "daybook retry 20260131-180000-4f1c2a")
+
+
 add_command(
     app,
     "replay",
@@ -217,16 +194,24 @@ add_command(
     "daybook replay 20260131-180000-4f1c2a",
     "daybook replay 20260131-180000-4f1c2a --verify",
 )
+
+
 add_command(app, "cancel", run.cancel, "daybook cancel 20260131-180000-4f1c2a")
-add_command(app, "runs", history.runs, "daybook runs", "daybook runs --project close --status failed --json")
+
+
+add_command(app, "runs", runs.runs, "daybook runs", "daybook runs --project close --status failed --json")
+
+
 add_command(
     app,
     "show",
-    history.show,
+    runs.show,
     "daybook show project close",
     "daybook show dataset orders --version 2",
     "daybook show run 20260131-180000-4f1c2a --json",
 )
+
+
 add_command(
     app,
     "explain",
@@ -235,14 +220,20 @@ add_command(
     "daybook explain 20260131-180000-4f1c2a 30 region=EMEA month=2026-01-31",
     "daybook explain 20260131-180000-4f1c2a totals region= --limit 100 --json",
 )
+
+
 add_command(
     app,
     "report",
-    serve.report,
+    report.report,
     "daybook report close@2026-01 -o close.html",
     "daybook report 20260131-180000-4f1c2a --no-diff --json",
 )
+
+
 add_command(app, "serve", serve.serve, "daybook serve", "daybook serve --port 9000 --allow-actions")
+
+
 add_command(
     app,
     "diff",
@@ -251,6 +242,8 @@ add_command(
     "daybook diff close@2026-01 close@2026-02 totals --key region",
     "daybook diff close@2026-01 close@2026-02 --rows 0 --tolerance 0.01 --json",
 )
+
+
 add_command(
     app,
     "bridge",
@@ -259,6 +252,8 @@ add_command(
     "daybook bridge 20260131-180000-4f1c2a 20260207-090000-91b3d0 -m total --by region",
     "daybook bridge close@2026-01 close@2026-02 -m total --order definition,data --json",
 )
+
+
 add_command(
     app,
     "totals",
@@ -266,6 +261,8 @@ add_command(
     "daybook totals close@2026-01",
     "daybook totals 20260131-180000-4f1c2a --measure amount --json",
 )
+
+
 add_command(
     app,
     "impact",
@@ -274,6 +271,8 @@ add_command(
     "daybook impact --against origin/main --markdown impact.md",
     "daybook impact close --period 2026-01..2026-03 --fail-over lake.report.total=1000",
 )
+
+
 add_command(
     app,
     "preview",
@@ -281,6 +280,8 @@ add_command(
     "daybook preview close --period 2026-01",
     "daybook preview close --period 2026-01 --set threshold=250 --rows 3 --watch",
 )
+
+
 add_command(
     app,
     "recompute",
@@ -288,35 +289,63 @@ add_command(
     "daybook recompute close@2026-01",
     "daybook recompute 20260131-180000-4f1c2a --rows account=4711 --json",
 )
+
+
 add_command(
     app,
     "test",
-    definitions.run_scenarios,
+    scenarios.run_scenarios,
     "daybook test",
     "daybook test tests/scenarios -k discount",
     "daybook test --quick --watch",
     "daybook test --junit-xml build/scenarios.xml",
 )
-add_command(app, "plan", run.plan, "daybook plan", "daybook plan --prune --json")
-add_command(app, "apply", run.apply, "daybook apply", "daybook apply --prune")
+
+
+add_command(app, "plan", lifecycle.plan, "daybook plan", "daybook plan --prune --json")
+
+
+add_command(app, "apply", lifecycle.apply, "daybook apply", "daybook apply --prune")
+
+
 add_command(
     app,
     "activate",
-    run.activate,
+    lifecycle.activate,
     "daybook activate close",
     "daybook activate close --dataset-version 3",
 )
-add_command(app, "deactivate", run.deactivate, "daybook deactivate close")
+
+
+add_command(app, "deactivate", lifecycle.deactivate, "daybook deactivate close")
+
+
 add_command(app, "log", log.log, "daybook log", "daybook log --verify --head 9f86d081884c7d65...")
+
+
 add_command(
     app, "requests", approvals.requests, "daybook requests", "daybook requests 7", "daybook requests --all --json"
 )
+
+
 add_command(app, "approve", approvals.approve, "daybook approve 7", 'daybook approve 7 --reason "compared with SAP"')
+
+
 add_command(app, "reject", approvals.reject, 'daybook reject 7 --reason "the rates of March are missing"')
+
+
 add_command(app, "withdraw", approvals.withdraw, "daybook withdraw 7")
+
+
 app.add_typer(people.people_app, name="people")
-app.add_typer(people.policy_app, name="policy")
+
+
+app.add_typer(policy.policy_app, name="policy")
+
+
 app.add_typer(periods.app, name="periods")
+
+
 add_command(
     app,
     "seal",
@@ -324,6 +353,8 @@ add_command(
     "daybook seal 2026-01 --key file:///safe/controlling.key -o close-2026-01.json",
     "daybook seal 2026-01 --key env://SEAL_KEY --timestamp https://tsa.example/tsr -o close-2026-01.json",
 )
+
+
 add_command(
     app,
     "verify",
@@ -331,25 +362,43 @@ add_command(
     "daybook verify close-2026-01.json --key controlling.pub",
     "daybook --workspace . verify close-2026-*.json --data --recompute",
 )
+
+
 add_command(
     app,
     "prove",
     certificates.prove,
     "daybook prove close-2026-01.json warehouse.totals account=4711 -o proof.json",
 )
+
+
 app.add_typer(certificates.keys_app, name="keys")
+
+
 app.add_typer(maintenance.slices_app, name="slices")
+
+
 app.add_typer(maintenance.app, name="engine")
-add_command(app, "functions", definitions.functions, "daybook functions", "daybook functions EOMONTH")
+
+
+add_command(app, "functions", expressions.functions, "daybook functions", "daybook functions EOMONTH")
+
+
 add_command(
     app,
     "parse",
-    definitions.parse,
+    expressions.parse,
     "daybook parse 'ROUND(amount * 0.1, 2)' --columns 'amount decimal(18,2)'",
     "daybook parse 'SUM(amount)' --columns 'amount decimal(18,2), region string' --group-by region",
 )
-add_command(app, "schema", definitions.schema, "daybook schema", "daybook schema --out .schemas")
+
+
+add_command(app, "schema", validate.schema, "daybook schema", "daybook schema --out .schemas")
+
+
 add_command(app, "doctor", maintenance.doctor, "daybook doctor", "daybook doctor --fix")
+
+
 add_command(app, "gc", maintenance.collect_garbage, "daybook gc --dry-run")
 
 

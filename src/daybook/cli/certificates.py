@@ -5,15 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from daybook.cli import arguments
-from daybook.cli.arguments import (
-    AsJson,
-    add_command,
-    open_workspace,
-    open_workspace_with_spark,
-    root_options,
-    with_proof,
-)
+from daybook.cli import completion
+from daybook.cli.arguments import AsJson
+from daybook.cli.command_help import add_command
+from daybook.cli.open_workspace import open_workspace, open_workspace_with_spark, with_proof
+from daybook.cli.root_options import root_options
 from daybook.cli.terminal import echo, echo_json, echo_marked, echo_note, shorten_path, show_table
 
 if TYPE_CHECKING:
@@ -62,7 +58,7 @@ def seal(
     context: typer.Context,
     period: Annotated[
         str,
-        typer.Argument(metavar="PERIOD", help="A locked period.", autocompletion=arguments.period_identifiers),
+        typer.Argument(metavar="PERIOD", help="A locked period.", autocompletion=completion.period_identifiers),
     ],
     key: Annotated[str, typer.Option("--key", metavar="REFERENCE", help="The private key: file://PATH or env://NAME.")],
     out: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The certificate.")],

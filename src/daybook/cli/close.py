@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from daybook.cli import arguments
-from daybook.cli.arguments import AsJson, open_workspace, open_workspace_with_spark, period_option, root_options
+from daybook.cli import completion
+from daybook.cli.arguments import AsJson, period_option
 from daybook.cli.build_progress import STATE_STYLES, build_listener
+from daybook.cli.open_workspace import open_workspace, open_workspace_with_spark
+from daybook.cli.root_options import root_options
 from daybook.cli.terminal import (
     Cell,
     echo,
@@ -39,7 +41,7 @@ OptionalPeriod = Annotated[
         "-p",
         metavar="PERIOD",
         help="A period or a range: 2026-01..2026-03.",
-        autocompletion=arguments.period_identifiers,
+        autocompletion=completion.period_identifiers,
     ),
 ]
 
@@ -85,7 +87,7 @@ def status(
         typer.Argument(
             metavar="[PROJECT…]",
             help="Projects, or patterns such as 'clean-*'; by default all active ones.",
-            autocompletion=arguments.project_ids,
+            autocompletion=completion.project_ids,
         ),
     ] = None,
     period: OptionalPeriod = None,
@@ -173,7 +175,7 @@ def build(
         typer.Argument(
             metavar="[PROJECT…]",
             help="Projects, or patterns such as 'clean-*'; by default all active ones. NAME+ adds what needs it.",
-            autocompletion=arguments.project_ids,
+            autocompletion=completion.project_ids,
         ),
     ] = None,
     only: Annotated[bool, typer.Option("--only", help="Only the named projects, not what they need.")] = False,
@@ -191,7 +193,7 @@ def build(
             "--set",
             metavar="PROJECT.NAME=VALUE",
             help="A value for a parameter of a project; may be repeated.",
-            autocompletion=arguments.project_parameter_names,
+            autocompletion=completion.project_parameter_names,
         ),
     ] = None,
     as_json: AsJson = False,

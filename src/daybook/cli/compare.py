@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from daybook.cli.arguments import AsJson, open_workspace_with_spark, root_options
+from daybook.cli.arguments import AsJson
+from daybook.cli.open_workspace import open_workspace_with_spark
+from daybook.cli.root_options import root_options
 from daybook.cli.terminal import (
     Cell,
     console,

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from daybook.cli.arguments import RootOptions, json_option, period_option, root_options
+from daybook.cli.arguments import json_option, period_option
 from daybook.cli.build_progress import build_listener
 from daybook.cli.certificates import show_verification
 from daybook.cli.close import CANCELLED, FAILED, show_build_result, show_status
-from daybook.cli.history import format_seconds, show_effects
+from daybook.cli.root_options import RootOptions, root_options
+from daybook.cli.run_results import format_seconds, show_effects
 from daybook.cli.terminal import console, echo, echo_json, echo_note, shorten_path, show_table
 
 if TYPE_CHECKING:
@@ -270,7 +271,7 @@ def _run_close(
     """The month, the quarter and the seal of the month, in one Spark session that starts while the data is written."""
     from dataclasses import replace
 
-    from daybook.cli import history
+    from daybook.cli import run_results
     from daybook.cli.terminal import run_listener, spinner
     from daybook.demo.month_close import build_quarter, close_month, seal_month
     from daybook.runs.run_result import RunFailedError
@@ -294,7 +295,7 @@ def _run_close(
                 quarter = build_quarter(workspace, done.period, listener=watching)
             return done, quarter, seal_month(workspace, done.period) if quarter.build.is_ok else None
         except RunFailedError as failed:
-            history.show_run_failure(failed, as_json=as_json)
+            run_results.show_run_failure(failed, as_json=as_json)
             raise typer.Exit(FAILED) from None
 
 

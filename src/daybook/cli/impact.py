@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from daybook.cli.arguments import AsJson, open_workspace_with_spark, root_options
+from daybook.cli.arguments import AsJson
+from daybook.cli.open_workspace import open_workspace_with_spark
+from daybook.cli.root_options import root_options
 from daybook.cli.terminal import Cell, echo, echo_json, echo_note, run_listener, show_notice, show_table
 from daybook.cli.waterfall import number_text, sign_colour, signed_text
 

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from daybook.cli.arguments import AsJson, open_workspace
+from daybook.cli.arguments import AsJson
+from daybook.cli.open_workspace import open_workspace
 from daybook.cli.terminal import echo, echo_json, echo_note, show_table
 
 if TYPE_CHECKING:

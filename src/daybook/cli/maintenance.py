@@ -5,16 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from daybook.cli import arguments
-from daybook.cli.arguments import (
-    AsJson,
-    add_command,
-    json_option,
-    open_workspace,
-    open_workspace_with_spark,
-    root_options,
-    with_proof,
-)
+from daybook.cli import completion
+from daybook.cli.arguments import AsJson, json_option
+from daybook.cli.command_help import add_command
+from daybook.cli.open_workspace import open_workspace, open_workspace_with_spark, with_proof
+from daybook.cli.root_options import root_options
 from daybook.cli.terminal import confirm, echo, echo_json, echo_marked, echo_note, is_attended, show_notice, show_table
 
 if TYPE_CHECKING:
@@ -250,7 +245,7 @@ _TABLE_HELP = "A table by its destination (warehouse.sales), its name, its locat
 def list_slices(
     context: typer.Context,
     table: Annotated[
-        str | None, typer.Argument(metavar="TABLE", help=_TABLE_HELP, autocompletion=arguments.tables_with_slices)
+        str | None, typer.Argument(metavar="TABLE", help=_TABLE_HELP, autocompletion=completion.tables_with_slices)
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -281,12 +276,12 @@ def list_slices(
 def drop(
     context: typer.Context,
     table: Annotated[
-        str, typer.Argument(metavar="TABLE", help=_TABLE_HELP, autocompletion=arguments.tables_with_slices)
+        str, typer.Argument(metavar="TABLE", help=_TABLE_HELP, autocompletion=completion.tables_with_slices)
     ],
     period: Annotated[
         str,
         typer.Argument(
-            metavar="PERIOD", help="The period of the slice, such as 2026-Q1.", autocompletion=arguments.slice_periods
+            metavar="PERIOD", help="The period of the slice, such as 2026-Q1.", autocompletion=completion.slice_periods
         ),
     ],
     reason: Annotated[

@@ -1,14 +1,18 @@
-"""`daybook people` and `daybook policy`: people with proven identity, and which acts need approval."""
+"""`daybook people`: the people who can prove who they are, with their roles."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from daybook.cli.arguments import AsJson, add_command, open_workspace, proven, root_options
+from daybook.cli.arguments import AsJson
+from daybook.cli.command_help import add_command
+from daybook.cli.open_workspace import open_workspace, proven
+from daybook.cli.root_options import root_options
 from daybook.cli.terminal import echo, echo_json, echo_note, show_table
 
 if TYPE_CHECKING:
-    from daybook.workspace.approvals import PersonChange, PolicyState
+    from daybook.workspace.approvals import PersonChange
+
 
 people_app = typer.Typer(
     help="List people and give them tokens and roles.",
@@ -20,18 +24,11 @@ Examples:
     invoke_without_command=True,
     rich_markup_mode=None,
 )
-policy_app = typer.Typer(
-    help="Show which acts need approval, and put the policy of the file in force.",
-    short_help="Show which acts need approval",
-    epilog="""\b
-Examples:
-  daybook policy
-  daybook policy adopt""",
-    invoke_without_command=True,
-    rich_markup_mode=None,
-)
+
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The name of a person.")]
+
+
 RolesOption = Annotated[
     list[str] | None, typer.Option("--role", metavar="ROLE", help="A role that the policy names; may be repeated.")
 ]
@@ -100,7 +97,7 @@ def remove(context: typer.Context, name: NameArgument, as_json: AsJson = False) 
 def renew(context: typer.Context, name: NameArgument, as_json: AsJson = False) -> None:
     """Print a new personal token, which makes the old one invalid.
 
-    Everybody renews his own token without approval, with DAYBOOK_TOKEN set to the one before.
+    Everybody can renew their own token without approval, with DAYBOOK_TOKEN set to the one before.
     """
     from daybook.workspace.approvals import renew_token
 
@@ -133,51 +130,9 @@ def _show_change(context: typer.Context, change: "PersonChange", as_json: bool) 
         echo_note("this token is shown only now; the person sets DAYBOOK_TOKEN to it, or logs in with it on the page")
 
 
-@policy_app.callback()
-def policy(context: typer.Context, as_json: AsJson = False) -> None:
-    """Show the policy that daybook.yaml proposes and the one in force."""
-    if context.invoked_subcommand is not None:
-        return
-    from daybook.workspace.approvals import show_policy
-
-    _show_policy(show_policy(open_workspace(context)), as_json)
-
-
-def adopt(context: typer.Context, as_json: AsJson = False) -> None:
-    """Put the policy of daybook.yaml in force.
-
-    It needs the approvals of every rule of the policy in force before; the first one needs none.
-    """
-    from daybook.workspace.approvals import adopt_policy
-
-    _show_policy(proven(context, adopt_policy), as_json)
-
-
-def _show_policy(state: "PolicyState", as_json: bool) -> None:
-    if as_json:
-        echo_json(state)
-        return
-    if state.in_force is None and state.proposed is None:
-        echo_note("no policy is proposed or in force: nothing needs approval")
-        return
-    in_force, proposed = state.in_force or {}, state.proposed or {}
-    acts = [act for act in ("activate", "lock", "reopen", "drop", "seal") if act in {**in_force, **proposed}]
-    show_table(("act", "in force", "daybook.yaml"), [(act, _rule(in_force, act), _rule(proposed, act)) for act in acts])
-    if state.adopted_at is not None:
-        echo_note(f"in force since {state.adopted_at:%Y-%m-%d %H:%M}, put in force by {state.adopted_by}")
-    if not state.is_same and state.proposed is not None:
-        echo_note("`daybook policy adopt` puts the policy of daybook.yaml in force")
-
-
-def _rule(policy: Any, act: str) -> str:
-    rule = policy.get(act)
-    return f"{rule['count']} of {', '.join(rule['by'])}" if rule is not None else "-"
-
-
 add_command(
     people_app, "add", add, "daybook people add anna --role controlling", "daybook people add otto --account 1000"
 )
 add_command(people_app, "remove", remove, "daybook people remove anna")
 add_command(people_app, "renew", renew, "daybook people renew anna")
 add_command(people_app, "roles", roles, "daybook people roles anna --role controlling --role cfo")
-add_command(policy_app, "adopt", adopt, "daybook policy adopt")

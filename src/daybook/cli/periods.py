@@ -4,8 +4,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from daybook.cli import arguments
-from daybook.cli.arguments import AsJson, add_command, open_workspace, proven, root_options
+from daybook.cli import completion
+from daybook.cli.arguments import AsJson
+from daybook.cli.command_help import add_command
+from daybook.cli.open_workspace import open_workspace, proven
+from daybook.cli.root_options import root_options
 from daybook.cli.terminal import echo, echo_json, echo_note, show_table
 
 if TYPE_CHECKING:
@@ -28,12 +31,12 @@ CalendarOption = Annotated[
         "--calendar",
         metavar="ID",
         help="A calendar; by default the Gregorian one.",
-        autocompletion=arguments.calendar_ids,
+        autocompletion=completion.calendar_ids,
     ),
 ]
 PeriodArgument = Annotated[
     str,
-    typer.Argument(help="A period, such as 2026-01.", metavar="PERIOD", autocompletion=arguments.period_identifiers),
+    typer.Argument(help="A period, such as 2026-01.", metavar="PERIOD", autocompletion=completion.period_identifiers),
 ]
 
 
@@ -53,7 +56,7 @@ def periods(
             "--level",
             metavar="LEVEL",
             help="One level of the calendar; by default all except days.",
-            autocompletion=arguments.calendar_levels,
+            autocompletion=completion.calendar_levels,
         ),
     ] = None,
     as_json: AsJson = False,

@@ -4,16 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from daybook.cli.arguments import (
-    AsJson,
-    CompletedRunArgument,
-    ProjectArgument,
-    Settings,
-    open_workspace,
-    open_workspace_with_spark,
-    period_option,
-    root_options,
-)
+from daybook.cli.arguments import AsJson, CompletedRunArgument, ProjectArgument, Settings, period_option
+from daybook.cli.open_workspace import open_workspace, open_workspace_with_spark
+from daybook.cli.root_options import root_options
 from daybook.cli.terminal import echo, echo_json, echo_marked, echo_note, show_error, show_notice, show_table
 from daybook.pictures.shown_values import plural
 

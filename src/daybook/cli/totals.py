@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from daybook.cli.arguments import AsJson, CompletedRunArgument, open_workspace, root_options
+from daybook.cli.arguments import AsJson, CompletedRunArgument
+from daybook.cli.open_workspace import open_workspace
+from daybook.cli.root_options import root_options
 from daybook.cli.terminal import console, echo, echo_json, shorten_path, show_table
 from daybook.pictures.shown_values import plural
 

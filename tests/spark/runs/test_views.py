@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from daybook.cli import history
+from daybook.cli import run_results
 from daybook.errors import DaybookError
 from daybook.workspace.open_workspace import open_workspace
 from daybook.workspace.runs import show_run
@@ -161,7 +161,7 @@ def test_closing_rates_are_those_of_the_last_day(folder: Folder, capsys: pytest.
     end = datetime.date(2026, 1, 31)
     assert (closing.own_as_of, last.own_as_of) == ({"closing-rates": end}, {"last-closing-rates": end})
     assert show_run(open_workspace(folder.root), last.run_id).own_as_of == {"last-closing-rates": end}
-    history.show_run_result(closing, is_quiet=False)
+    run_results.show_run_result(closing, is_quiet=False)
     assert (
         f"run {closing.run_id}, as of 2026-01-01 (closing-rates as of 2026-01-31), project" in capsys.readouterr().out
     )

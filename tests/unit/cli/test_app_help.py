@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from daybook.cli.app import app, main
-from daybook.cli.arguments import move_root_options_first
+from daybook.cli.root_options import move_root_options_first
 
 WIDTH = 80
 # One name and one meaning wherever they appear.

@@ -9,7 +9,7 @@ import pytest
 from daybook.cli.app import main
 from daybook.cli.demo import show_next_steps
 from daybook.demo.data_files import make_demo_workspace
-from tests.unit.cli.test_history_run_report import RESULT
+from tests.unit.cli.test_run_results import RESULT
 
 
 def test_the_mistake_is_found_at_its_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

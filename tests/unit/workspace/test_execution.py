@@ -29,7 +29,7 @@ from daybook.workspace.lifecycle import activate_project
 from daybook.workspace.open_workspace import open_workspace
 from daybook.workspace.result_json import as_json, json_text
 from daybook.workspace.scenarios import new_scenario
-from tests.unit.cli.test_history_run_report import OUTPUT, RESULT
+from tests.unit.cli.test_run_results import OUTPUT, RESULT
 from tests.workspaces import Folder, no_session, to_table
 
 LOCKED = DaybookError("STORE_017", period="2026-02", status="locked", action="closed")

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from daybook.runs.run_result import name_operations
 from daybook.workspace.report_page import run_html
-from tests.unit.cli.test_history_run_report import RESULT
+from tests.unit.cli.test_run_results import RESULT
 
 
 def test_operations_are_told_as_on_the_command_line() -> None:

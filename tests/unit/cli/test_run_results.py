@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from daybook.cli import history
+from daybook.cli import run_results
 from daybook.errors import DaybookError
 from daybook.model.definition import TableVersion
 from daybook.runs.replay import ReplayedOutput, ReplayResult
@@ -47,7 +47,7 @@ RESULT = RunResult(
 
 
 def test_a_run_is_shown_with_every_operation(capsys: pytest.CaptureFixture[str]) -> None:
-    history.show_run_result(RESULT, is_quiet=False)
+    run_results.show_run_result(RESULT, is_quiet=False)
     shown = capsys.readouterr().out
     lines = [line.split() for line in shown.splitlines()]
     assert "close for 2026-01: completed in 2.5 s" in shown
@@ -60,7 +60,7 @@ def test_a_run_is_shown_with_every_operation(capsys: pytest.CaptureFixture[str])
 
 def test_parameters_and_accepted_warnings_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
     result = replace(RESULT, parameters={"threshold": "250", "region": "EMEA"}, accepted=2)
-    history.show_run_result(result, is_quiet=False)
+    run_results.show_run_result(result, is_quiet=False)
     lines = capsys.readouterr().out.splitlines()
     assert lines[2:5] == ["parameters threshold = 250, region = EMEA", "2 warnings accepted", ""]
     assert as_json(result)["parameters"] == {"threshold": "250", "region": "EMEA"}
@@ -68,7 +68,7 @@ def test_parameters_and_accepted_warnings_are_shown(capsys: pytest.CaptureFixtur
 
 
 def test_quiet_shows_the_outcome_and_the_places(capsys: pytest.CaptureFixture[str]) -> None:
-    history.show_run_result(RESULT, is_quiet=True)
+    run_results.show_run_result(RESULT, is_quiet=True)
     assert capsys.readouterr().out.splitlines() == [
         "close for 2026-01: completed in 2.5 s",
         "wrote /elsewhere/warehouse/sales: 3 rows, dataset sales version 2",
@@ -76,7 +76,7 @@ def test_quiet_shows_the_outcome_and_the_places(capsys: pytest.CaptureFixture[st
 
 
 def test_names_are_never_taken_for_markup(capsys: pytest.CaptureFixture[str]) -> None:
-    history.show_effects(OPERATIONS, {10: "[bold]Convert[/bold]"})
+    run_results.show_effects(OPERATIONS, {10: "[bold]Convert[/bold]"})
     assert "[bold]Convert[/bold]" in capsys.readouterr().out
 
 
@@ -86,8 +86,8 @@ def test_places_below_here_are_short(
     from dataclasses import replace
 
     monkeypatch.chdir(tmp_path)
-    history.show_outputs([replace(OUTPUT, place=f"{tmp_path}/out/a.csv", rows_written=1, dataset_id=None)])
-    history.show_outputs([replace(OUTPUT, place="s3://bucket/a", dataset_id=None)])
+    run_results.show_outputs([replace(OUTPUT, place=f"{tmp_path}/out/a.csv", rows_written=1, dataset_id=None)])
+    run_results.show_outputs([replace(OUTPUT, place="s3://bucket/a", dataset_id=None)])
     assert capsys.readouterr().out.splitlines() == ["wrote out/a.csv: 1 row", "wrote s3://bucket/a: 3 rows"]
 
 
@@ -103,7 +103,7 @@ def test_the_data_names_operations() -> None:
 
 def test_a_failure_says_what_stays_and_how_to_go_on(capsys: pytest.CaptureFixture[str]) -> None:
     failed = RunFailedError("run-1", "failed", DaybookError("RUN_013", text="soon"), (OUTPUT,))
-    history.show_run_failure(failed, as_json=False)
+    run_results.show_run_failure(failed, as_json=False)
     shown = capsys.readouterr().err
     assert "[RUN_013]" in shown
     assert "operation 50 had been committed to warehouse.sales" in shown
@@ -113,14 +113,14 @@ def test_a_failure_says_what_stays_and_how_to_go_on(capsys: pytest.CaptureFixtur
 
 def test_what_was_cancelled_is_simply_continued(capsys: pytest.CaptureFixture[str]) -> None:
     cancelled = RunFailedError("run-1", "cancelled", DaybookError("RUN_004", run_id="run-1"), ())
-    history.show_run_failure(cancelled, as_json=False)
+    run_results.show_run_failure(cancelled, as_json=False)
     assert capsys.readouterr().err.splitlines()[-1] == "  `daybook retry run-1` continues it"
 
 
 def test_a_replay_says_what_differs(capsys: pytest.CaptureFixture[str]) -> None:
     same = ReplayedOutput(50, "Write it", "warehouse.sales", 3, 3, True, None)
     other = ReplayedOutput(60, "Write more", "warehouse.more", 1000, 999, False, "/scratch/60")
-    history.show_replay(ReplayResult("run-1", "2026-01", (same, other)))
+    run_results.show_replay(ReplayResult("run-1", "2026-01", (same, other)))
     shown = capsys.readouterr().out
     assert "50  Write it: 3 rows, the same" in shown
     assert "60  Write more: 999 rows, 1,000 before: DIFFERENT, kept in /scratch/60" in shown

@@ -1,4 +1,4 @@
-"""Commands about definitions: `validate`, `compile`, `schema`, `functions`, `parse` and `test`."""
+"""`daybook test`: runs scenarios, again after each change if asked, and writes new ones."""
 
 import contextlib
 from pathlib import Path
@@ -6,212 +6,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from daybook.cli import arguments
-from daybook.cli.arguments import (
-    AsJson,
-    ProjectArgument,
-    Settings,
-    json_option,
-    open_workspace,
-    open_workspace_with_spark,
-    period_option,
-    root_options,
-    workspace_session,
-)
-from daybook.cli.terminal import confirm, echo, echo_json, echo_marked, echo_note, show_error, show_notice, show_table
+from daybook.cli import completion
+from daybook.cli.arguments import json_option
+from daybook.cli.open_workspace import open_workspace, open_workspace_with_spark, workspace_session
+from daybook.cli.root_options import root_options
+from daybook.cli.terminal import confirm, echo, echo_json, echo_marked, echo_note, show_error, show_notice
 from daybook.runs.run_listener import RunListener
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
-    from daybook.errors import DaybookError, Notice
+    from daybook.errors import Notice
     from daybook.scenarios.engines import EngineName
     from daybook.scenarios.run_scenarios import ScenarioResult
-    from daybook.workspace.reference import FunctionEntry
     from daybook.workspace.spark_session import BackgroundSession
-
-
-def validate(
-    context: typer.Context,
-    path: Annotated[
-        Path | None,
-        typer.Argument(metavar="PATH", help="A file or folder; by default the whole workspace.", show_default=False),
-    ] = None,
-    as_json: Annotated[bool, json_option("Findings as JSON.")] = False,
-) -> None:
-    """Check definitions and what projects compute.
-
-    All errors are reported at once, each with its position. Spark is not started.
-    """
-    from daybook.workspace.validate import validate_definitions
-
-    validation = validate_definitions(path, workspace=root_options(context).workspace)
-    if as_json:
-        echo_json(validation)
-    else:
-        for notice in validation.notices:
-            show_notice(notice)
-        for error in validation.errors:
-            show_error(error)
-        if not root_options(context).is_quiet:
-            echo_note(_validation_summary(validation.definition_count, len(validation.errors), validation.accepted))
-        if root_options(context).is_verbose and validation.skipped:
-            echo_note(_skipped_summary(validation.skipped))
-    if not validation.is_ok:
-        raise typer.Exit(2)
-
-
-def _validation_summary(checked: int, findings: int, accepted: int) -> str:
-    definitions = f"{checked} definition{'' if checked == 1 else 's'}"
-    outcome = f"{findings} error{'' if findings == 1 else 's'}" if findings else "nothing wrong"
-    suffix = f", {accepted} warning{'' if accepted == 1 else 's'} accepted" if accepted else ""
-    return f"{definitions}, {outcome}{suffix}"
-
-
-# How many skipped files are named.
-_MOST_FILES = 10
-
-
-def _skipped_summary(files: "Sequence[Path]") -> str:
-    number = f"{len(files)} file{' defines' if len(files) == 1 else 's define'} nothing and "
-    names = ", ".join(file.as_posix() for file in files[:_MOST_FILES])
-    more = f" and {len(files) - _MOST_FILES} more" if len(files) > _MOST_FILES else ""
-    return f"{number}{'was' if len(files) == 1 else 'were'} skipped: {names}{more}"
-
-
-def compile_project(
-    context: typer.Context,
-    project: ProjectArgument,
-    period: Annotated[str | None, period_option("The period; by default this month.")] = None,
-    settings: Settings = None,
-    as_json: Annotated[bool, json_option("The plan as JSON.")] = False,
-) -> None:
-    """Show the steps of a project, with schemas and Spark SQL.
-
-    The project is checked as a whole; Spark is not started. A pattern or a file shows every project it stands for.
-    """
-    from daybook.model.parameter import parse_settings
-    from daybook.workspace.compilation import compile_projects
-
-    parameters = parse_settings(settings or ())
-    projects = compile_projects(open_workspace(context), project, period=period, parameters=parameters)
-    if as_json:
-        descriptions = [compiled.description for compiled in projects]
-        echo_json(descriptions if len(descriptions) > 1 else descriptions[0])
-        return
-    for number, compiled in enumerate(projects):
-        echo(f"\n{compiled.text}" if number else compiled.text)
-        for notice in compiled.notices:
-            show_notice(notice)
-
-
-def schema(
-    context: typer.Context,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="The folder to write to.")] = Path(
-        "schemas"
-    ),
-) -> None:
-    """Write JSON Schemas for editors."""
-    from daybook.workspace.schemas import write_schemas
-
-    for path in write_schemas(out):
-        echo(path.as_posix())
-    if not root_options(context).is_quiet:
-        place = (out / "definition.schema.json").as_posix()
-        echo_note(f"Begin a definition with this line\n  # yaml-language-server: $schema={place}")
-
-
-def functions(
-    name: Annotated[
-        str | None,
-        typer.Argument(metavar="NAME", help="One function; by default all.", autocompletion=arguments.function_names),
-    ] = None,
-    as_json: Annotated[bool, json_option("The table as JSON.")] = False,
-) -> None:
-    """List the functions of the expression language."""
-    from daybook.workspace.reference import list_functions
-
-    listing = list_functions(name)
-    if as_json:
-        echo_json(listing)
-        return
-    if name is None:
-        _show_families(listing)
-        return
-    (function,) = listing
-    over = f"   over {', '.join(function.over)}" if function.over else ""
-    echo(f"{function.signature} → {function.result}\n  {function.description}")
-    echo(f"  {function.example} = {function.value}{over}")
-
-
-def _show_families(functions: "Sequence[FunctionEntry]") -> None:
-    from itertools import groupby
-
-    for title, family in groupby(functions, key=lambda function: function.family):
-        rows = [(function.signature, function.description) for function in family]
-        show_table(("", ""), rows, fixed=(0,), heading=title)
-        echo("")
-
-
-def parse(
-    expression: Annotated[
-        str, typer.Argument(metavar="EXPRESSION", help="An expression of a selector or an assignment.")
-    ],
-    columns: Annotated[
-        str, typer.Option(metavar="COLUMNS", help='Columns and their types: "amount decimal, status string".')
-    ] = "",
-    group_by: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMNS", help="Check it as an aggregation grouped by these columns, separated by commas."
-        ),
-    ] = None,
-    named: Annotated[
-        list[str] | None,
-        typer.Option("--named", metavar="NAME=EXPRESSION", help="The expression named {{NAME}}; may be repeated."),
-    ] = None,
-    parameters: Annotated[
-        str,
-        typer.Option(
-            metavar="PARAMETERS", help='Parameters and their types: "threshold decimal", used as param.threshold.'
-        ),
-    ] = "",
-    as_json: AsJson = False,
-) -> None:
-    """Check an expression and show its type and its Spark SQL.
-
-    Spark is not started. Windows are allowed, as in an assignment of an update.
-    """
-    from daybook.errors import DaybookError, flatten, raise_all
-    from daybook.model.parameter import parse_settings
-    from daybook.workspace.reference import check_expression
-
-    groups = None if group_by is None else [name.strip() for name in group_by.split(",") if name.strip()]
-    try:
-        names = parse_settings(named or (), "NAME=EXPRESSION", option="--named")
-        checked = check_expression(expression, columns=columns, group_by=groups, names=names, parameters=parameters)
-    except DaybookError as error:
-        raise_all(_with_columns_hint(single) if not columns.strip() else single for single in flatten(error))
-        raise
-    if as_json:
-        echo_json(checked)
-        return
-    echo(f"expression  {checked.expression}")
-    echo(f"type        {checked.type}")
-    echo(f"columns     {', '.join(checked.columns) or 'none'}")
-    echo(f"SQL         {checked.sql}")
-
-
-def _with_columns_hint(error: "DaybookError") -> "DaybookError":
-    """An unknown column where none were named: they can be."""
-    from daybook.errors import DaybookError
-
-    if error.code != "EXPR_012":
-        return error
-    name = error.parameters["name"]
-    hint = f"name the columns and their types, as in --columns '{name} decimal(18,2)'"
-    return DaybookError(error.code, span=error.span, hint=hint, name=name)
 
 
 WRONG_INPUT = 2
@@ -233,7 +42,7 @@ def run_scenarios(
             "--new",
             metavar="PROJECT",
             help="Create a scenario from a few rows that its last run read.",
-            autocompletion=arguments.project_ids,
+            autocompletion=completion.project_ids,
         ),
     ] = None,
     run_id: Annotated[
@@ -242,7 +51,7 @@ def run_scenarios(
             "--run",
             metavar="RUN",
             help="With --new: use this run, by its id or as PROJECT@PERIOD.",
-            autocompletion=arguments.run_ids("completed"),
+            autocompletion=completion.run_ids("completed"),
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="With --new: the file to write.")] = None,

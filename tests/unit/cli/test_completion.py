@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from daybook.cli.app import main
-from daybook.cli.arguments import workspace_option
+from daybook.cli.root_options import workspace_option
 from daybook.store import open_store
 from tests.unit.store.samples import NOW, PROCESS, new_run, nobody_is_dead
 
