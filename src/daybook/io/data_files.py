@@ -1,11 +1,14 @@
-"""The Parquet files that hold the rows of a table, and the columns that are read of them."""
+"""The Parquet files that hold the rows of a table, or the rows that a session gave, and the columns that are read."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from daybook.io.bindings import Binding
+from daybook.io.filesystem import arrow_path
+from daybook.io.storage import Storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +53,23 @@ class TableFiles:
     partitions: frozenset[str]
     root: str
     may_repeat_ids: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedRows:
+    """All rows of a table that only a session reads, in the columns of the bindings; they have no place in a file."""
+
+    rows: pa.Table
+    bindings: tuple[Binding, ...]
+    may_repeat_ids: bool
+
+
+_BATCH_ROWS = 1 << 14
+
+
+def parquet_batches(path: str, storage: Storage) -> Iterator[pa.RecordBatch]:
+    at = arrow_path(path, storage)
+    with at.system.open_input_file(at.path) as stream:
+        # Old 96-bit timestamps have nanoseconds of their own; as microseconds they have the range of all others.
+        file = pq.ParquetFile(stream, coerce_int96_timestamp_unit="us")
+        yield from file.iter_batches(_BATCH_ROWS, use_threads=False)

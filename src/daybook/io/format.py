@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from daybook.errors import DaybookError
-from daybook.io.data_files import TableFiles
+from daybook.io.data_files import FetchedRows, TableFiles
 from daybook.io.filesystem import FileStat
 from daybook.io.landing.area import LandingArea
 from daybook.io.landing.landing_request import LandingRequest, TextFile
@@ -24,7 +24,7 @@ from daybook.model.definition import DatasetVersion, TableVersion
 from daybook.resolve.location import Location
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from daybook.io.row_page import PageRequest, RowPage
     from daybook.io.stored_rows import StoredRows
@@ -139,6 +139,10 @@ class Format(ABC):
         """The same as files, for readers without Spark."""
         raise NotImplementedError(f"{self.name} is landed")
 
+    def fetch_rows(self, spark: "SparkSession", location: PinnedLocation, request: ReadRequest) -> FetchedRows:
+        """The same of formats whose tables only a session reads, brought to this machine."""
+        raise NotImplementedError(f"{self.name} is read without Spark")
+
     def file_rows(self, file: TextFile, version: DatasetVersion) -> RowSource:
         """The rows of one file of a format that is landed."""
         raise NotImplementedError(f"{self.name} has no files to land")
@@ -171,6 +175,10 @@ class Format(ABC):
     def keep_committed(self, target: Any, commit: Commit) -> None:
         """Keep the rows of a sealed output, where nothing holds the version that has them."""
         return
+
+    def kept_rows(self, target: Any, version: TableVersion) -> "DataFrame | None":
+        """Rows that were kept when an output was sealed; None where its version has them."""
+        return None
 
     def table_exists(self, location: Location, workspace: Path, storage: Storage = PROVIDER_STORAGE) -> bool:
         """Whether a table of a database is there; asks the database where that needs no Spark."""

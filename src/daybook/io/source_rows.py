@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 from daybook.engine.context import ORDINAL_COLUMN
 from daybook.io.bindings import Binding, needed_slices
 from daybook.io.column_types import arrow_type
-from daybook.io.data_files import DataFile, TableFiles
+from daybook.io.data_files import DataFile, TableFiles, parquet_batches
 from daybook.io.filesystem import absolute_uri, arrow_path, relative_to
 from daybook.io.format import PinnedLocation, ReadRequest
-from daybook.io.landing.area import LandingArea, PublishedLanding, identity_columns
+from daybook.io.landing.area import LandingArea, PublishedLanding, identity_columns, occurrence_numbers
 from daybook.io.landing.landing_request import LandingRequest
 from daybook.io.location_checks import refuse_repeated_locations
 from daybook.io.pins import LandedPin, Pin
@@ -34,8 +34,10 @@ from daybook.model.definition import DatasetVersion
 from daybook.model.types import RUN_PERIOD_COLUMN, ColumnType
 from daybook.resolve.location import Location, Resolution
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 SourceRow = tuple[Any, ...]
-_BATCH_ROWS = 1 << 14
 # Landed rows are held in memory until they are written; beyond this size only Spark numbers equal rows.
 _MEMORY_BYTES = 1 << 30
 
@@ -96,10 +98,12 @@ def read_source_rows(
     *,
     workspace: Path,
     pinned: Sequence[Pin] | None = None,
+    spark: "SparkSession | None" = None,
 ) -> StoredSource:
     """The rows of a resolution; `pinned` reads the data of an earlier run or fails with IO_009.
 
-    What is landed already is looked up in all of the `landings`; what is not becomes a landing of the last one.
+    What is landed already is looked up in all of the `landings`; what is not becomes a landing of the last one. Tables
+    that only a session reads are refused without one, with RECOMPUTE_001.
     """
     refuse_repeated_locations(resolution, workspace)
     pins = list(pinned) if pinned is not None else None
@@ -110,8 +114,8 @@ def read_source_rows(
         landed = [location for location in request.locations if format_named(location.format).is_landed]
         for location in request.locations:
             if location not in landed:
-                read_request = ReadRequest((), version, slices, workspace, request.storage)
-                part, repeats = _stored_part(PinnedLocation(location, take_pin(pins, location)), read_request)
+                read_request = ReadRequest((), version, slices, workspace, request.storage, landings[0])
+                part, repeats = _stored_part(PinnedLocation(location, take_pin(pins, location)), read_request, spark)
                 parts.append(_with_slices(part, request.locations[0]))
                 may_repeat_ids = may_repeat_ids or repeats
         if landed:
@@ -152,19 +156,42 @@ def _part_of_landing(request: LandingRequest, landed: PublishedLanding) -> Sourc
     identity = tuple(column.name for column in identity_columns(columns, dataset.natural_key_columns))
 
     def batches() -> Iterator[Iterator[SourceRow]]:
-        for file in landed.files:
-            for batch in _parquet_batches(request.area.absolute(file.path), request.storage):
-                values = [_values(batch.column(column.name).cast(arrow_type(column.type))) for column in columns]
-                ordinals = [0] * batch.num_rows if landed.is_unique else _values(batch.column(ORDINAL_COLUMN))
-                yield zip(*values, itertools.repeat(None, batch.num_rows), ordinals, strict=True)
+        for batch in request.area.batches(landed):
+            values = [_values(batch.column(column.name).cast(arrow_type(column.type))) for column in columns]
+            ordinals = [0] * batch.num_rows if landed.is_unique else _values(batch.column(ORDINAL_COLUMN))
+            yield zip(*values, itertools.repeat(None, batch.num_rows), ordinals, strict=True)
 
+    if not landed.is_unique and not landed.is_numbered:
+        schema = pa.schema([(column.name, arrow_type(column.type)) for column in columns])
+        stored = [batch.select(schema.names).cast(schema) for batch in request.area.batches(landed)]
+        return _numbered_part(pa.Table.from_batches(stored, schema), columns, dataset.natural_key_columns)
     return SourcePart(tuple(column.name for column in columns), identity, batches, landed.rows)
 
 
-def _stored_part(pinned_location: PinnedLocation, request: ReadRequest) -> tuple[SourcePart, bool]:
-    """The files of a location that are read where they lie."""
+def _numbered_part(rows: pa.Table, columns: Sequence[Binding], natural_key: Sequence[str]) -> SourcePart:
+    """Rows in memory, which are numbered among equal ones."""
+    identity = identity_columns(columns, natural_key)
+    numbers = occurrence_numbers(rows, identity, columns) or [0] * rows.num_rows
+
+    def batches() -> Iterator[Iterator[SourceRow]]:
+        values = [_values(rows.column(column.name).combine_chunks()) for column in columns]
+        yield zip(*values, itertools.repeat(None, rows.num_rows), numbers, strict=True)
+
+    names = tuple(column.name for column in columns)
+    return SourcePart(names, tuple(column.name for column in identity), batches, rows.num_rows)
+
+
+def _stored_part(
+    pinned_location: PinnedLocation, request: ReadRequest, spark: "SparkSession | None"
+) -> tuple[SourcePart, bool]:
+    """The files of a location that are read where they lie, or the rows that only a session gives."""
     location = pinned_location.location
-    table = format_named(location.format).table_files(pinned_location, request)
+    format_ = format_named(location.format)
+    if format_.needs_session and spark is not None:
+        fetched = format_.fetch_rows(spark, pinned_location, request)
+        part = _numbered_part(fetched.rows, fetched.bindings, request.version.dataset.natural_key_columns)
+        return _with_period(part, location), fetched.may_repeat_ids
+    table = format_.table_files(pinned_location, request)
     return _with_period(_part_of_files(table, request.storage), location), table.may_repeat_ids
 
 
@@ -175,7 +202,7 @@ def _part_of_files(table: TableFiles, storage: Storage) -> SourcePart:
     def batches() -> Iterator[Iterator[SourceRow]]:
         for file, place in zip(files, places, strict=True):
             first = 0
-            for batch in _parquet_batches(file.path, storage):
+            for batch in parquet_batches(file.path, storage):
                 ordinals = pa.array(range(first, first + batch.num_rows), pa.int64())
                 first += batch.num_rows
                 if file.deleted is not None:
@@ -212,14 +239,6 @@ def _row_count(path: str, storage: Storage) -> int:
     at = arrow_path(path, storage)
     with at.system.open_input_file(at.path) as stream:
         return int(pq.read_metadata(stream).num_rows)
-
-
-def _parquet_batches(path: str, storage: Storage) -> Iterator[pa.RecordBatch]:
-    at = arrow_path(path, storage)
-    with at.system.open_input_file(at.path) as stream:
-        # Old 96-bit timestamps have nanoseconds of their own; as microseconds they have the range of all others.
-        file = pq.ParquetFile(stream, coerce_int96_timestamp_unit="us")
-        yield from file.iter_batches(_BATCH_ROWS, use_threads=False)
 
 
 def _values(array: pa.Array) -> list[Any]:

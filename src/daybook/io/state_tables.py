@@ -25,6 +25,8 @@ from daybook.io.formats.spark_catalog.table import (
     active_session,
     drop_table,
     new_table_provider,
+    require_schema,
+    session_errors,
     tables_beginning,
 )
 from daybook.io.storage import STATE_ADDRESS
@@ -83,9 +85,13 @@ class StateTables:
         return provider
 
     def write(self, df: "DataFrame", path: str) -> None:
-        """Write rows as a new table, or in place of the rows of an earlier attempt."""
-        stored = df.toDF(*stored_names(df.columns))
-        stored.writeTo(self.table(path).sql).using(self.provider).createOrReplace()
+        """Write rows as a new table, or in place of the rows of an earlier attempt; IO_001 without the schema."""
+        name, stored = self.table(path), df.toDF(*stored_names(df.columns))
+        try:
+            stored.writeTo(name.sql).using(self.provider).createOrReplace()
+        except session_errors():
+            require_schema(active_session(), name)
+            raise
 
     def read(self, path: str, columns: Sequence[str]) -> "DataFrame":
         return active_session().table(self.table(path).sql).selectExpr(*named_columns(columns))

@@ -266,6 +266,10 @@ class SparkCatalogSource(DataSourceBase):
     type: Literal["spark_catalog"]
     options: SparkCatalogOptions
 
+    def in_schema(self, schema: str) -> "SparkCatalogSource":
+        """The same data source with another schema as its own."""
+        return self.model_copy(update={"options": self.options.model_copy(update={"schema_name": schema})})
+
 
 class IcebergSource(DataSourceBase):
     """The Iceberg tables of a catalog."""

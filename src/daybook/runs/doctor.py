@@ -27,7 +27,12 @@ from daybook.io.storage import Storage, bucket_of
 from daybook.model.datasource import DataSource
 from daybook.model.formats import FORMATS
 from daybook.runs.environment import SessionProvider
-from daybook.runs.leftovers import declared_storage, find_workspace_leftovers, remove_workspace_leftovers
+from daybook.runs.leftovers import (
+    declared_storage,
+    find_workspace_leftovers,
+    remove_workspace_leftovers,
+    schema_source,
+)
 from daybook.runs.live_runs import abandoned_runs, fail_abandoned_runs
 from daybook.store import open_store
 from daybook.store.address import EmbeddedStore
@@ -95,6 +100,9 @@ def examine_workspace(workspace: LoadedWorkspace) -> Iterator[DoctorFinding]:
     yield from _examine_buckets(workspace, storage)
     for definition in workspace.definitions["datasource"].values():
         yield _run_check(f"Data source {definition.id}", partial(_ping, definition.model, workspace.root, storage))
+    for name, place in (("State", workspace.settings.state), ("Sandbox", workspace.settings.sandbox)):
+        if (source := schema_source(workspace, place)) is not None:
+            yield _run_check(name, partial(_ping, source, workspace.root, storage))
 
 
 def examine_locations(workspace: LoadedWorkspace) -> Iterator[DoctorFinding]:

@@ -89,13 +89,13 @@ class RunEnvironment:
         return LandingArea(uri, run_id, self.storage)
 
     @contextmanager
-    def landing_without_spark(self, run_id: str) -> Iterator[LandingArea]:
-        """The same for readers without Spark; where it is tables, files of this machine are landed here again."""
+    def landings_without_spark(self, run_id: str) -> Iterator[tuple[LandingArea, ...]]:
+        """The same for the second engine; where it is tables, files whose table is gone are landed here again."""
         if self.storage.tables is None:
-            yield self.landing(run_id)
+            yield (self.landing(run_id),)
             return
         with tempfile.TemporaryDirectory(prefix="daybook-landing-") as folder:
-            yield LandingArea(folder, run_id, self.storage)
+            yield self.landing(run_id), LandingArea(folder, run_id, self.storage)
 
     def staging(self, spark: "SparkSession", folder: str) -> DividedStaging:
         """A folder below the state for what Spark would otherwise compute again."""

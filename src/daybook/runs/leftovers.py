@@ -1,6 +1,6 @@
 """Finds and removes what killed runs left behind: staged files and tables, and unfinished landings."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -18,7 +18,8 @@ from daybook.io.leftovers import find_landing_leftovers, find_staged_leftovers, 
 from daybook.io.registry import format_named
 from daybook.io.state_tables import StateTables, require_tables
 from daybook.io.storage import Storage, storage_of
-from daybook.io.target import Target
+from daybook.io.target import TableTarget, Target
+from daybook.model.datasource import DataSource, SparkCatalogSource
 from daybook.model.settings import SchemaLocation
 from daybook.runs.attempt.prepare import restore_run
 from daybook.runs.environment import state_folder, stored_storage
@@ -36,12 +37,13 @@ def find_workspace_leftovers(workspace: LoadedWorkspace, store: MetadataStore) -
     before = _RunsNow.read(store)
     live = before.live
     state, storage = state_folder(workspace), declared_storage(workspace)
-    folders = {_staging_folder(target) for target in _targets_of_unsuccessful_runs(workspace, store, storage)}
+    targets = tuple(_targets_of_unsuccessful_runs(workspace, store, storage))
+    folders = {_staging_folder(target) for target in targets}
     staged = [*find_staged_leftovers(_outermost_folders(folders), (), live, workspace.root, storage)]
-    for definition in workspace.definitions["datasource"].values():
+    for datasource in _searched_sources(workspace, targets):
         # `doctor` reports a data source that is out of reach.
         with suppress(DaybookError):
-            staged += find_staged_leftovers((), [definition.model], live, workspace.root, storage)
+            staged += find_staged_leftovers((), [datasource], live, workspace.root, storage)
     # Other workspaces may write to the same places; this store does not know their runs.
     ours = [leftover for leftover in staged if leftover.run_id in before.tokens]
     own_state: list[Leftover] = []
@@ -92,6 +94,32 @@ def _targets_of_unsuccessful_runs(
         with suppress(DaybookError):
             restored = restore_run(snapshot_from_json(text), workspace.root, storage)
             yield from (output.target for output in restored.outputs)
+
+
+def _searched_sources(workspace: LoadedWorkspace, targets: Iterable[Target]) -> tuple[DataSource, ...]:
+    """The data sources of the workspace; for tables by name one for each schema that runs may have written into."""
+    declared = [definition.model for definition in workspace.definitions["datasource"].values()]
+    others = tuple(source for source in declared if not isinstance(source, SparkCatalogSource))
+    catalogs = [source for source in declared if isinstance(source, SparkCatalogSource)]
+    if (sandbox := schema_source(workspace, workspace.settings.sandbox)) is not None:
+        catalogs.append(sandbox)
+    tables = (target for target in targets if isinstance(target, TableTarget) and target.schema)
+    catalogs += [
+        table.datasource.in_schema(str(table.schema))
+        for table in tables
+        if isinstance(table.datasource, SparkCatalogSource)
+    ]
+    by_schema = {(source.options.catalog, source.options.schema_name): source for source in catalogs}
+    return (*others, *by_schema.values())
+
+
+def schema_source(workspace: LoadedWorkspace, place: object) -> SparkCatalogSource | None:
+    """The data source of a state or sandbox that is a schema, with that schema."""
+    if not isinstance(place, SchemaLocation):
+        return None
+    definition = workspace.definitions["datasource"].get(place.datasource_id)
+    source = definition.model if definition is not None else None
+    return source.in_schema(place.schema_name) if isinstance(source, SparkCatalogSource) else None
 
 
 def _staging_folder(target: Target) -> str | None:

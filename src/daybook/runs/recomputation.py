@@ -7,6 +7,7 @@ from typing import Annotated
 
 from daybook.errors import DaybookError, flatten
 from daybook.expression import CompiledExpression
+from daybook.io.registry import format_named
 from daybook.io.row_page import PageRequest
 from daybook.model.json_fields import Merged, named
 from daybook.model.types import value_text
@@ -81,14 +82,16 @@ def recompute_run(
         prepared, committed = committed_outputs(transaction, environment.root, run_id, environment.storage)
         pins = recorded_pins(transaction, run_id)
         status = transaction.runs.get(run_id).status
-    if any(output.needs_session for output in committed):
-        environment.session()
+    is_landed_in_tables = environment.storage.tables is not None
+    is_written_by_name = any(output.needs_session for output in committed)
+    needs_session = is_landed_in_tables or is_written_by_name or _reads_tables_by_name(prepared)
+    spark = environment.session() if needs_session else None
     if not committed:
         raise DaybookError("RUN_017", run_id=run_id, status=status)
     skipped = {step.seq for step in prepared.plan.outputs} - {output.result.operation_seq for output in committed}
     try:
-        with environment.landing_without_spark(run_id) as landing:
-            computation = compute_run(prepared, (landing,), environment.root, pins=pins)
+        with environment.landings_without_spark(run_id) as landings:
+            computation = compute_run(prepared, landings, environment.root, pins=pins, spark=spark)
     except DaybookError as error:
         if any(single.code == "IO_009" for single in flatten(error)):
             raise DaybookError("RUN_012", run_id=run_id, causes=flatten(error)) from error
@@ -99,6 +102,12 @@ def recompute_run(
     )
     snapshot = prepared.snapshot
     return Recomputation(run_id, snapshot.project.id, snapshot.period.identifier, chosen_keys, compared)
+
+
+def _reads_tables_by_name(prepared: PreparedRun) -> bool:
+    locations = (location for source in prepared.snapshot.sources for location in source.resolution.locations)
+    formats = (format_named(location.format) for location in locations)
+    return any(format_.needs_session and not format_.is_landed for format_ in formats)
 
 
 def _compare(

@@ -12,6 +12,8 @@ from daybook.plan.steps import LoadStep, Plan
 from daybook.recompute import Computation, RunFacts, StoredTable, TableKey, compute
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     # What only gives rows to the second engine is imported where they are read.
     from daybook.io.landing.area import LandingArea
     from daybook.io.pins import Pin
@@ -98,10 +100,12 @@ def compute_run(
     *,
     pins: "Mapping[str, tuple[Pin, ...]] | None" = None,
     before: Callable[[Mapping[TableKey, StoredTable], int], None] = lambda tables, rows: None,
+    spark: "SparkSession | None" = None,
 ) -> Computation:
     """What a prepared run computes; with `pins` from exactly the data of an earlier run.
 
-    `before` sees the tables, and how many rows they have together, before anything is computed.
+    `before` sees the tables, and how many rows they have together, before anything is computed. `spark` only fetches
+    the rows of tables that nothing else reads.
     """
     from daybook.io.source_rows import read_source_rows
 
@@ -115,7 +119,9 @@ def compute_run(
         if key not in sources:
             pinned = None if pins is None else pins.get(load.key, ())
             try:
-                sources[key] = read_source_rows(resolution, load.version, landings, workspace=root, pinned=pinned)
+                sources[key] = read_source_rows(
+                    resolution, load.version, landings, workspace=root, pinned=pinned, spark=spark
+                )
             except DaybookError as error:
                 from daybook.runs.sources import load_error
 

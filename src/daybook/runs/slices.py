@@ -345,17 +345,19 @@ def read_output(environment: RunEnvironment, result: RunResult, name: str | None
 def read_written_rows(
     environment: RunEnvironment, spark: "SparkSession", prepared: PreparedRun, seq: int, version: TableVersion | None
 ) -> "DataFrame":
-    """The rows of an output's target for the run's period, of a version where the format keeps them."""
+    """The rows of an output's target for the run's period, of a version where the format keeps them, or of its copy."""
     from pyspark.sql import functions as F
 
     planned, period = prepared.output(seq), prepared.snapshot.period.identifier
-    location = replace(planned.target.location, version=version)
-    resolution = Resolution((location,), (period,))
-    landing = environment.landing(prepared.snapshot.run_id)
-    source = read_source(spark, resolution, dataset_of(planned.target.columns), landing, workspace=environment.root)
-    df = source.frame.rows.plain
-    if RUN_PERIOD_COLUMN in source.frame.carried:
-        df = df.where(F.col(RUN_PERIOD_COLUMN) == period)
+    target = planned.target
+    df = format_named(target.format).kept_rows(target, version) if version is not None else None
+    if df is None:
+        resolution = Resolution((replace(target.location, version=version),), (period,))
+        landing = environment.landing(prepared.snapshot.run_id)
+        source = read_source(spark, resolution, dataset_of(target.columns), landing, workspace=environment.root)
+        df = source.frame.rows.plain
+        if RUN_PERIOD_COLUMN in source.frame.carried:
+            df = df.where(F.col(RUN_PERIOD_COLUMN) == period)
     names = planned.step.written_names
     return df.select(*(F.col(f"`{names.get(name, name)}`").alias(name) for name in planned.step.columns))
 

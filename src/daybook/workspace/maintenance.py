@@ -107,11 +107,11 @@ def _examine(
         if errors := [*errors, *structural_errors(definitions)]:
             count = f"{len(errors)} error{'' if len(errors) == 1 else 's'}"
             yield DoctorFinding("Definitions", "problem", count, "`daybook validate` shows them.")
-        yield from examine_workspace(definitions)
         if session is not None and find_spark() is not None and has_tables_by_name(definitions):
-            # What was staged in a catalog is found by a session.
+            # Schemas of a catalog, and what was staged there, are found by a session.
             yield examine_spark(session)
             session = None
+        yield from examine_workspace(definitions)
         # A store that cannot be opened has been reported by now.
         with suppress(DaybookError):
             yield from examine_locations(definitions)

@@ -2,6 +2,7 @@
 
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
+from threading import Barrier
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -259,3 +260,24 @@ def test_two_first_slices_that_are_committed_at_once_are_both_kept(spark: SparkS
         writer.commit(staged[0], targets[0], commit_beside)
         second[0].result()
     assert keys(spark, place.target(COLUMNS)) == [("2026-01", "2026-01"), ("2026-02", "2026-02")]
+
+
+@pytest.mark.parametrize("case", parameters([case for case in TABLES if case.name.startswith("catalog-")]))
+def test_first_slices_that_are_committed_together_are_all_kept(spark: SparkSession, place: Place) -> None:
+    """A catalog learns of a table after its first version is made, and only its library knows why a creator lost."""
+    periods = ("2026-01", "2026-02", "2026-03")
+    targets = [
+        place.target(COLUMNS, mode="replace_period", run_period=period, run_id=f"run-{period}") for period in periods
+    ]
+    writer = writer_for(targets[0].format)
+    staged = [writer.stage(rows(spark, target.run_period or ""), target) for target in targets]
+    together = Barrier(len(periods))
+
+    def commit(number: int) -> None:
+        activate_session(spark)
+        together.wait()
+        writer.commit(staged[number], targets[number])
+
+    with ThreadPoolExecutor(len(periods)) as pool:
+        list(pool.map(commit, range(len(periods))))
+    assert keys(spark, place.target(COLUMNS)) == [(period, period) for period in periods]

@@ -17,7 +17,7 @@ from daybook.model.dataset import ColumnDef, Dataset, MainTable
 from daybook.model.definition import DatasetVersion
 from daybook.model.types import DATE, INTEGER, STRING, ColumnType
 from daybook.resolve.location import Location, Resolution
-from tests.spark.io.cases import TABLES, Place, frame, read_target, write
+from tests.spark.io.cases import TABLES, Case, Place, frame, read_target, write
 
 VALUES = [
     "a/b",
@@ -85,19 +85,23 @@ def test_dates_and_numbers(spark: SparkSession, tmp_path: Path, format_: str) ->
 
 ODD_PERIODS = ("2026/W01", "FY 26=Q1", "50%", "%2F", "日本 26", "a:b", "'", "[a]*", "2026-01")
 
+# The same characters: a catalog takes several statements for each write.
+FEW_ODD_PERIODS = ("FY 26=Q1/日本", "50%2F:'[a]*", "2026-01")
+
 
 @pytest.mark.parametrize("case", TABLES, ids=lambda case: case.name)
-def test_slices_of_odd_calendars(spark: SparkSession, place: Place) -> None:
+def test_slices_of_odd_calendars(spark: SparkSession, place: Place, case: Case) -> None:
     columns = (OutputColumn("text", STRING),)
+    periods = FEW_ODD_PERIODS if case.format == "spark_catalog" else ODD_PERIODS
     for attempt in ("first", "second"):
-        for period in ODD_PERIODS:
+        for period in periods:
             target = place.target(columns, mode="replace_period", run_period=period)
             write(frame(spark, columns, [{"text": f"{attempt} {period}"}]), target)
     found = read_target(spark, target, columns).frame.rows.plain.select("_run_period", "text").collect()
     assert sorted((row._run_period, row.text) for row in found) == sorted(
-        (period, f"second {period}") for period in ODD_PERIODS
+        (period, f"second {period}") for period in periods
     )
-    for period in ODD_PERIODS:
+    for period in periods:
         source = read_target(spark, target, columns, temporal_mode="period", periods=(period,))
         kept = source.frame.rows.plain.where(F.col("_run_period") == period).select("text").collect()
         assert [row.text for row in kept] == [f"second {period}"]

@@ -10,6 +10,7 @@ import openpyxl
 import pytest
 from pyspark.sql import SparkSession
 
+from daybook.compare.diff import DiffRequest
 from daybook.errors import DaybookError, flatten
 from daybook.io.landing import area, table_area
 from daybook.io.stored_rows import RowCondition, RowOrder
@@ -18,7 +19,7 @@ from daybook.runs.garbage import collect_garbage
 from daybook.runs.run_result import RunFailedError
 from daybook.workspace.certificates import make_key, seal_period
 from daybook.workspace.maintenance import apply_retention, examine
-from daybook.workspace.numbers import NumbersRequest, read_numbers, stream_csv
+from daybook.workspace.numbers import NumbersRequest, diff_runs, read_numbers, stream_csv
 from daybook.workspace.open_workspace import open_workspace
 from daybook.workspace.periods import lock_period
 from daybook.workspace.recomputation import recompute
@@ -136,6 +137,30 @@ def test_gc_and_doctor_clean_the_schema(spark: SparkSession, tmp_path: Path, cat
     assert apply_retention(opened).landings == ()
 
 
+def test_doctor_cleans_every_schema_that_runs_wrote_into(spark: SparkSession, tmp_path: Path, catalog: str) -> None:
+    sandbox = {"datasource_id": "db", "schema": "drafts"}
+    folder = workspace(tmp_path / "w", spark, catalog, sandbox=sandbox)
+    run = folder.run("2026-01")
+    staged = f"daybook_{run.run_id.replace('-', '_')}_1_0123abcd"
+    for schema in ("close", "drafts"):
+        spark.range(3).writeTo(f"{catalog}.{schema}.{staged}").using(
+            "delta" if catalog == DELTA else "iceberg"
+        ).create()
+    opened = open_workspace(folder.root, session=folder.session)
+    subjects = {finding.subject: finding for finding in examine(opened, fix=True, session=folder.session).findings}
+    assert subjects["Left behind"].detail.startswith("removed 2 ")
+    assert not any(staged in tables(spark, catalog, schema) for schema in SCHEMAS)
+    assert {subjects[name].state for name in ("Data source db", "State", "Sandbox")} == {"ok"}
+
+
+def test_doctor_names_a_schema_that_is_not_there(spark: SparkSession, tmp_path: Path, catalog: str) -> None:
+    folder = workspace(tmp_path / "w", spark, catalog, sandbox={"datasource_id": "db", "schema": "nowhere"})
+    opened = open_workspace(folder.root, session=folder.session)
+    problems = [finding for finding in examine(opened, session=folder.session).findings if finding.state == "problem"]
+    assert [finding.subject for finding in problems] == ["Sandbox"]
+    assert f"CREATE SCHEMA `{catalog}`.`nowhere`" in str(problems[0].remedy)
+
+
 def test_what_spark_would_open_by_a_path_is_refused(spark: SparkSession, tmp_path: Path, catalog: str) -> None:
     if catalog == ICEBERG:
         pytest.skip("it is refused before the catalog is asked")
@@ -223,6 +248,43 @@ def test_what_a_run_wrote_is_computed_again_by_the_second_engine(
     assert recompute(open_workspace(folder.root, session=folder.session), run.run_id).is_same
 
 
+def test_a_run_that_read_tables_by_name_is_computed_again_from_what_it_read(
+    spark: SparkSession, tmp_path: Path, catalog: str
+) -> None:
+    folder = workspace(tmp_path / "w", spark, catalog)
+    folder.run("2026-01")
+    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {DELTA}.views").collect()
+    spark.sql(f"CREATE OR REPLACE VIEW {DELTA}.views.rates AS SELECT 'EMEA' AS region, 2.00 AS amount").collect()
+    columns = [{"name": "region", "type": "string"}, {"name": "amount", "type": "decimal(10,2)"}]
+    folder.datasource("own", "spark_catalog", catalog=DELTA, schema="views")
+    folder.dataset("rates", columns, {"datasource_id": "own", "table": "rates"})
+    append = {"type": "append", "arguments": {"source": {"dataset_id": "rates"}}}
+    folder.project(append, to_table("summary", "db"), id_="next", input_="booked")
+    run = folder.run("2026-01", "next")
+    spark.sql(f"DROP VIEW {DELTA}.views.rates").collect()
+    first = folder.csv_rows("data/orders.csv")[0]
+    folder.write_csv("data/orders.csv", [{**first, "amount": "999.00"}])
+    folder.run("2026-01")
+    done = recompute(open_workspace(folder.root, session=folder.session), run.run_id)
+    # Three orders and one rate, as they were: the view is gone, and the table has another version.
+    assert (done.is_same, [output.rows_computed for output in done.outputs]) == (True, [4])
+
+
+def test_what_was_sent_is_computed_again_also_when_the_file_has_changed(
+    spark: SparkSession, tmp_path: Path, catalog: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table_area, "_PIECE_BYTES", 4_000)
+    monkeypatch.setattr(area, "IN_MEMORY_BYTES", 4_000)
+    folder = workspace(tmp_path / "w", spark, catalog)
+    first = folder.csv_rows("data/orders.csv")[0]
+    # Every tenth order is there twice, so that ids need a number among equal rows.
+    folder.write_csv("data/orders.csv", [{**first, "order_id": f"N-{number % 180}"} for number in range(200)])
+    run = folder.run("2026-01")
+    folder.write_csv("data/orders.csv", [first])
+    done = recompute(open_workspace(folder.root, session=folder.session), run.run_id)
+    assert (done.is_same, [output.rows_computed for output in done.outputs]) == (True, [200])
+
+
 def test_drafts_write_into_a_schema_and_read_each_other_there(
     spark: SparkSession, tmp_path: Path, catalog: str
 ) -> None:
@@ -266,6 +328,9 @@ def test_sealed_rows_of_delta_are_copied_since_nothing_holds_their_version(
     folder = workspace(tmp_path / "w", spark, catalog)
     folder.apply()
     folder.activate()
+    before = folder.run("2026-01")
+    (order, *others) = folder.csv_rows("data/orders.csv")
+    folder.write_csv("data/orders.csv", [{**order, "amount": "101.00"}, *others])
     run = folder.run("2026-01")
     is_warned = [notice.code for notice in run.notices] == ["IO_083"]
     assert is_warned == (catalog == DELTA)
@@ -278,4 +343,9 @@ def test_sealed_rows_of_delta_are_copied_since_nothing_holds_their_version(
     if catalog == DELTA:
         spark.sql(f"DROP TABLE {catalog}.close.result").collect()
         page = read_numbers(opened, NumbersRequest(run.run_id))
-        assert (page.count, page.totals) == (3, {"amount": Decimal("150.00")})
+        # The order of 100.00 has 101.00 now.
+        assert (page.count, page.totals) == (3, {"amount": Decimal("151.00")})
+        difference = diff_runs(opened, DiffRequest(before.run_id, run.run_id))
+        assert (difference.rows.added, difference.rows.removed, difference.rows.same) == (1, 1, 2)
+        # The rows of the first run are gone with the table, so they are computed again.
+        assert [side.is_computed for side in (difference.a, difference.b)] == [True, False]

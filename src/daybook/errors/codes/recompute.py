@@ -7,8 +7,9 @@ RECOMPUTE_CODES: dict[str, Code] = code_family(
         "RECOMPUTE_001",
         "The second engine cannot compute {what}",
         "`daybook preview`, `daybook recompute` and `daybook test --quick` compute in plain Python, without Spark. "
-        "They cover every function and every operation, and name what they do not read instead of guessing: tables "
-        "that only Spark can query, as long as no run has landed them.",
+        "They cover every function and every operation, and name what they do not read instead of guessing: a preview "
+        "does not read tables that only Spark can query, as long as no run has landed them. `daybook recompute` has a "
+        "session fetch the rows of tables by name.",
         hint="use `daybook run --draft`, or `daybook test` without --quick",
     ),
     Code(

@@ -20,6 +20,7 @@ from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, POSITION_COLUM
 from daybook.expression import quote_identifier
 from daybook.io.bindings import Binding
 from daybook.io.column_types import arrow_type, spark_data_type
+from daybook.io.data_files import parquet_batches
 from daybook.io.filesystem import (
     arrow_path,
     content_digest,
@@ -191,6 +192,11 @@ class LandingArea:
         schema = ", ".join(f"{quote_identifier(name)} {type_}" for name, type_ in types.items())
         paths = (literal_path_pattern(spark_uri(self.absolute(file.path), self.storage)) for file in landed.files)
         return spark.read.options(**self.storage.spark_options(self.uri)).schema(schema).parquet(*paths)
+
+    def batches(self, landed: PublishedLanding) -> Iterator[pa.RecordBatch]:
+        """All columns of a landing, for readers without Spark."""
+        for file in landed.files:
+            yield from parquet_batches(self.absolute(file.path), self.storage)
 
     def remove(self, path: str) -> None:
         """A failed attempt's data."""

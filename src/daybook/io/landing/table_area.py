@@ -6,7 +6,7 @@ Each piece has its own name, so that sending one twice does not repeat its rows.
 import hashlib
 import json
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
@@ -30,7 +30,7 @@ from daybook.io.landing.area import (
     occurrence_numbers,
 )
 from daybook.io.landing.rows import Batch, find_repeated, find_repeated_by_spark
-from daybook.io.state_tables import StateTables, named_columns, stored_names
+from daybook.io.state_tables import StateTables, named_columns, stored_names, stream_batches
 from daybook.model.dataset import Dataset
 
 if TYPE_CHECKING:
@@ -112,6 +112,9 @@ class TableLandingArea(LandingArea):
         stored = spark.table(self.tables.table(attempt).sql)
         listed = [file.path.rpartition("/")[2] for file in files]
         return stored.where(F.col(f"c{len(columns)}").isin(listed)).selectExpr(*named_columns(columns))
+
+    def batches(self, landed: PublishedLanding) -> Iterator[pa.RecordBatch]:
+        return stream_batches(self.pieces(active_session(), landed.files, landed.columns))
 
     def new_sink(
         self,

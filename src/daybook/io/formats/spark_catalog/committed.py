@@ -17,6 +17,7 @@ from daybook.io.formats.spark_catalog.table import (
     as_named,
     failure_reason,
     find_table,
+    session_errors,
     version_token,
     versioned_frame,
 )
@@ -25,6 +26,7 @@ from daybook.io.state_tables import stream_batches
 from daybook.io.stored_rows import RowOrder, TypedCondition
 from daybook.io.target import OutputColumn, TableTarget
 from daybook.io.writer import Commit
+from daybook.model.definition import TableVersion
 from daybook.model.types import RUN_PERIOD_COLUMN, STRING, ColumnType, FloatType, IntegerType
 
 if TYPE_CHECKING:
@@ -38,12 +40,11 @@ _TEXT_FUNCTIONS = {"contains": "CONTAINS", "starts_with": "STARTSWITH"}
 
 def committed_frame(target: TableTarget, commit: Commit) -> "DataFrame":
     """What a commit wrote: the copy of what was sealed, else its version; RUN_084 where that is gone."""
-    kept = _kept_frame(target)
+    kept = kept_frame(target, commit.version) if commit.version is not None else None
     return kept if kept is not None else _frame_of_version(target, commit)
 
 
 def _frame_of_version(target: TableTarget, commit: Commit) -> "DataFrame":
-    from pyspark.errors import PySparkException
     from pyspark.sql import functions as F
 
     spark, version = active_session(), commit.version
@@ -65,32 +66,38 @@ def _frame_of_version(target: TableTarget, commit: Commit) -> "DataFrame":
             df = df.exceptAll(rows_at(before))
         # Spark asks the table for the version when it looks at the columns.
         df.schema  # noqa: B018
-    except PySparkException as failure:
+    except session_errors() as failure:
         raise _gone(target, failure_reason(failure)) from failure
     return df
 
 
 def keep_rows(target: TableTarget, commit: Commit) -> None:
     """A copy of what a commit wrote in the state of the workspace: nothing else holds versions of Delta tables."""
-    from pyspark.errors import PySparkException
-
     tables, version = target.storage.tables, commit.version
-    if tables is None or version is None or not version.token.startswith("delta:"):
+    if tables is None or version is None or not _may_be_vacuumed(version):
         return
     try:
         tables.write(_frame_of_version(target, commit), kept_path(target))
-    except PySparkException as failure:
+    except session_errors() as failure:
         raise DaybookError("IO_026", location=target.label, reason=failure_reason(failure)) from failure
+
+
+def _may_be_vacuumed(version: TableVersion) -> bool:
+    return version.token.startswith("delta:")
 
 
 def kept_path(target: TableTarget) -> str:
     return f"sealed/{target.run_id}/{target.operation_seq}"
 
 
-def _kept_frame(target: TableTarget) -> "DataFrame | None":
+def kept_frame(target: TableTarget, version: TableVersion) -> "DataFrame | None":
     """The copy of rows that were sealed, which the platform of the table may have vacuumed."""
     tables = target.storage.tables
-    if tables is None or find_table(active_session(), tables.table(kept_path(target))) is None:
+    if (
+        tables is None
+        or not _may_be_vacuumed(version)
+        or find_table(active_session(), tables.table(kept_path(target))) is None
+    ):
         return None
     return tables.read(kept_path(target), [column.name for column in target.columns])
 
@@ -200,11 +207,9 @@ def _order(columns: tuple[OutputColumn, ...], order: tuple[RowOrder, ...]) -> "l
 @contextmanager
 def _missing_files(target: TableTarget) -> Iterator[None]:
     """RUN_084 for files that were vacuumed: a log knows a version for longer than its files are there."""
-    from pyspark.errors import PySparkException
-
     try:
         yield
-    except PySparkException as failure:
+    except session_errors() as failure:
         if any(sign in str(failure) for sign in _MISSING_FILE):
             raise _gone(target, "its files have been removed") from failure
         raise

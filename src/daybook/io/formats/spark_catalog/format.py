@@ -7,20 +7,25 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from daybook.engine.java.session import current_session
 from daybook.errors import DaybookError
 from daybook.expression import quote_identifier
-from daybook.io.data_files import TableFiles
+from daybook.io.data_files import FetchedRows, TableFiles
 from daybook.io.format import Format, Leftover, PinnedLocation, ReadRequest, VersionHolder
-from daybook.io.formats.spark_catalog.committed import committed_batches, committed_page, keep_rows
+from daybook.io.formats.spark_catalog.committed import committed_batches, committed_page, keep_rows, kept_frame
 from daybook.io.formats.spark_catalog.history import commits_of, has_appended_slice
-from daybook.io.formats.spark_catalog.reading import read_table
+from daybook.io.formats.spark_catalog.reading import fetch_table, read_table
 from daybook.io.formats.spark_catalog.table import (
     TableName,
     active_session,
     current_version,
     drop_table,
     find_table,
+    new_table_provider,
+    require_catalog_source,
+    require_schema,
     run_of_staged,
+    session_errors,
     table_id,
     table_version,
     tables_beginning,
@@ -32,12 +37,12 @@ from daybook.io.row_page import PageRequest, RowPage
 from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.io.target import TableTarget
 from daybook.io.writer import Commit
-from daybook.model.datasource import DataSource, SparkCatalogSource
+from daybook.model.datasource import DataSource
 from daybook.model.definition import TableVersion
 from daybook.resolve.location import Location
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class SparkCatalogFormat(Format):
@@ -54,9 +59,7 @@ class SparkCatalogFormat(Format):
 
     @property
     def storage_errors(self) -> tuple[type[Exception], ...]:
-        from pyspark.errors import PySparkException
-
-        return (PySparkException,)
+        return session_errors()
 
     def read(self, spark: "SparkSession", request: ReadRequest) -> Iterator[ReadPart]:
         for pinned in request.locations:
@@ -64,6 +67,9 @@ class SparkCatalogFormat(Format):
 
     def table_files(self, location: PinnedLocation, request: ReadRequest) -> TableFiles:
         raise DaybookError("RECOMPUTE_001", what=f"{location.location.label}, which only Spark can read")
+
+    def fetch_rows(self, spark: "SparkSession", location: PinnedLocation, request: ReadRequest) -> FetchedRows:
+        return fetch_table(spark, location, request)
 
     def committed_page(self, target: TableTarget, commit: Commit, request: PageRequest) -> RowPage:
         return committed_page(target, commit, request)
@@ -73,6 +79,9 @@ class SparkCatalogFormat(Format):
 
     def keep_committed(self, target: TableTarget, commit: Commit) -> None:
         keep_rows(target, commit)
+
+    def kept_rows(self, target: TableTarget, version: TableVersion) -> "DataFrame | None":
+        return kept_frame(target, version)
 
     def table_exists(self, location: Location, workspace: Path, storage: Storage = PROVIDER_STORAGE) -> bool:
         return find_table(active_session(), TableName.of(location)) is not None
@@ -151,7 +160,12 @@ class SparkCatalogFormat(Format):
 
     def ping(self, datasource: DataSource, workspace: Path, storage: Storage = PROVIDER_STORAGE) -> str:
         name = _any_table(datasource)
-        return f"{name.catalog}.{name.schema}, checked when a run uses it"
+        place = f"{name.catalog}.{name.schema}"
+        if (spark := current_session()) is None:
+            return f"{place}, checked when a run uses it"
+        require_schema(spark, name)
+        provider = new_table_provider(spark, require_catalog_source(datasource))
+        return f"{place}, new tables are of {provider}" if provider else f"{place}, for reading"
 
 
 def _is_same_table(pin: TablePin, location: Location) -> bool:
@@ -165,9 +179,8 @@ def _tag(holder: VersionHolder) -> str:
 
 
 def _any_table(datasource: DataSource) -> TableName:
-    if not isinstance(datasource, SparkCatalogSource):
-        raise ValueError("a table of a catalog needs a data source of that type")
-    return TableName(datasource.options.catalog, datasource.options.schema_name, "")
+    options = require_catalog_source(datasource).options
+    return TableName(options.catalog, options.schema_name, "")
 
 
 FORMAT: Format = SparkCatalogFormat()

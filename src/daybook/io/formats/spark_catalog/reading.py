@@ -7,7 +7,10 @@ rows.
 import hashlib
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from daybook.engine.context import SourceRows, aliased_sql
 from daybook.errors import DaybookError, raise_all
@@ -22,7 +25,8 @@ from daybook.io.bindings import (
     missing_column_errors,
     validity_types,
 )
-from daybook.io.column_types import arrow_equivalent, stored_type_fits
+from daybook.io.column_types import arrow_equivalent, arrow_type, stored_type_fits
+from daybook.io.data_files import FetchedRows
 from daybook.io.format import PinnedLocation, ReadRequest
 from daybook.io.formats.spark_catalog.history import commits_of, has_appended_slice
 from daybook.io.formats.spark_catalog.table import (
@@ -31,14 +35,17 @@ from daybook.io.formats.spark_catalog.table import (
     as_named,
     catalog_error,
     current_version,
+    failure_reason,
     require_table,
+    session_errors,
     table_id,
     table_version,
     version_token,
     versioned_frame,
 )
 from daybook.io.landing.area import LandingArea, PublishedLanding, identity_columns, number_occurrences
-from daybook.io.pins import LandedPin, ReadPart, TablePin
+from daybook.io.pins import LandedPin, Pin, ReadPart, TablePin
+from daybook.io.state_tables import stream_batches
 from daybook.model.types import RUN_PERIOD_COLUMN, STRING
 from daybook.resolve.location import catalog_names
 
@@ -47,23 +54,58 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
+@dataclass(frozen=True, slots=True)
+class _BoundTable:
+    """The rows of a table in the columns of a dataset, and what they were read from."""
+
+    df: "DataFrame"
+    bindings: tuple[Binding, ...]
+    carried: frozenset[str]
+    pin: Pin
+    extra: tuple[str, ...]
+    may_repeat_ids: bool = False
+
+
 def read_table(spark: "SparkSession", pinned: PinnedLocation, request: ReadRequest) -> ReadPart:
     """The rows of one table; with a pin those that an earlier run read, or IO_009."""
-    from pyspark.errors import PySparkException
+    table = _bound_table(spark, pinned, request)
+    return ReadPart(
+        _identified(table.df, table.bindings, request),
+        table.carried,
+        (table.pin,),
+        extra_column_notices(table.extra, pinned.location.label),
+        may_repeat_ids=table.may_repeat_ids,
+    )
 
+
+def fetch_table(spark: "SparkSession", pinned: PinnedLocation, request: ReadRequest) -> FetchedRows:
+    """The same rows, brought to this machine."""
+    bound = _bound_table(spark, pinned, request)
+    schema = pa.schema([(binding.name, arrow_type(binding.type)) for binding in bound.bindings])
+    try:
+        batches = [batch.select(schema.names).cast(schema) for batch in stream_batches(bound.df)]
+    except session_errors() as failure:
+        # The log of a table knows a version for longer than its files are there.
+        raise DaybookError("IO_009", location=pinned.location.label, reason=failure_reason(failure)) from failure
+    return FetchedRows(pa.Table.from_batches(batches, schema), bound.bindings, bound.may_repeat_ids)
+
+
+def _bound_table(spark: "SparkSession", pinned: PinnedLocation, request: ReadRequest) -> _BoundTable:
     name = TableName.of(pinned.location)
     if isinstance(pinned.pin, LandedPin):
-        return _read_landed(spark, pinned, request)
+        return _landed_table(spark, pinned, request)
     try:
         table = require_table(spark, name)
         if table.provider is None and pinned.pin is None:
-            return _read_landed(spark, pinned, request)
-        return _read_version(spark, table, pinned, request)
-    except PySparkException as failure:
+            return _landed_table(spark, pinned, request)
+        return _version_of_table(spark, table, pinned, request)
+    except session_errors() as failure:
         raise catalog_error(name, failure) from failure
 
 
-def _read_version(spark: "SparkSession", table: CatalogTable, pinned: PinnedLocation, request: ReadRequest) -> ReadPart:
+def _version_of_table(
+    spark: "SparkSession", table: CatalogTable, pinned: PinnedLocation, request: ReadRequest
+) -> _BoundTable:
     location, pin = pinned.location, pinned.pin
     label = location.label
     token = _pinned_token(pinned)
@@ -75,12 +117,13 @@ def _read_version(spark: "SparkSession", table: CatalogTable, pinned: PinnedLoca
     version = current_version(spark, table) if token is None else token
     df = _frame_at(spark, table, version, label, is_pinned=token is not None)
     bindings = checked_bindings(df.schema, pinned, request)
-    return ReadPart(
-        _identified(bound_columns(df, bindings.all), bindings.all, request),
+    return _BoundTable(
+        bound_columns(df, bindings.all),
+        bindings.all,
         frozenset(binding.name for binding in bindings.carried),
-        (TablePin(label, table_version(table.provider, version), identity),),
-        extra_column_notices(bindings.extra, label),
-        may_repeat_ids=has_appended_slice(commits_of(spark, table), request.slices),
+        TablePin(label, table_version(table.provider, version), identity),
+        bindings.extra,
+        has_appended_slice(commits_of(spark, table), request.slices),
     )
 
 
@@ -91,13 +134,11 @@ def _pinned_token(pinned: PinnedLocation) -> str | None:
 
 def _frame_at(spark: "SparkSession", table: CatalogTable, token: str, label: str, *, is_pinned: bool) -> "DataFrame":
     """The rows of a version; IO_009 for a pinned version that no longer exists."""
-    from pyspark.errors import PySparkException
-
     try:
         df = as_named(versioned_frame(spark, table.name, token), table.provider)
         # Reading the schema makes Spark resolve the version.
         df.schema  # noqa: B018
-    except PySparkException as failure:
+    except session_errors() as failure:
         if not is_pinned:
             raise
         raise DaybookError("IO_009", location=label, reason=f"version {token} is no longer there") from failure
@@ -133,7 +174,7 @@ def bound_columns(df: "DataFrame", bindings: Iterable[Binding]) -> "DataFrame":
     return df.selectExpr(*aliased_sql(columns))
 
 
-def _read_landed(spark: "SparkSession", pinned: PinnedLocation, request: ReadRequest) -> ReadPart:
+def _landed_table(spark: "SparkSession", pinned: PinnedLocation, request: ReadRequest) -> _BoundTable:
     """A copy that Spark makes once per run."""
     location, pin = pinned.location, pinned.pin
     label = location.label
@@ -150,12 +191,7 @@ def _read_landed(spark: "SparkSession", pinned: PinnedLocation, request: ReadReq
     bindings = _landed_columns(landed, request)
     df = area.frame(spark, landed, bindings)
     read_pin = LandedPin((label,), landed.folder, landed.rows)
-    return ReadPart(
-        _identified(df, bindings, request),
-        frozenset(landed.carried),
-        (read_pin,),
-        extra_column_notices(landed.extra, label),
-    )
+    return _BoundTable(df, bindings, frozenset(landed.carried), read_pin, landed.extra)
 
 
 def _land(

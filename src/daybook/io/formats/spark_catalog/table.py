@@ -11,12 +11,11 @@ from daybook.expression import quote_identifier
 from daybook.io.column_types import arrow_equivalent
 from daybook.io.iceberg_names import ICEBERG_NAMES
 from daybook.io.writer import declared_type_text
-from daybook.model.datasource import SparkCatalogSource
+from daybook.model.datasource import DataSource, SparkCatalogSource
 from daybook.model.definition import TableVersion
 from daybook.resolve.location import Location, catalog_names
 
 if TYPE_CHECKING:
-    from pyspark.errors import PySparkException
     from pyspark.sql import DataFrame, SparkSession
 
 # Providers that keep versions, and replace the rows of a condition atomically.
@@ -37,6 +36,21 @@ def active_session() -> "SparkSession":
     if spark is None:
         raise DaybookError("IO_031", format="spark_catalog", missing="a Spark session")
     return spark
+
+
+def session_errors() -> tuple[type[Exception], ...]:
+    """What a session raises where a catalog fails.
+
+    A classic one turns Spark's exceptions into Python's, and passes those of a catalog's own library on as py4j's.
+    """
+    from pyspark.errors import PySparkException
+
+    try:
+        from py4j.protocol import Py4JJavaError
+    except ImportError:
+        # The client of Spark Connect alone does without py4j.
+        return (PySparkException,)
+    return PySparkException, Py4JJavaError
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +105,20 @@ class CatalogTable:
         return f"{CREATED_BY}={key}" in self.properties
 
 
+def require_catalog_source(datasource: DataSource | None) -> SparkCatalogSource:
+    if not isinstance(datasource, SparkCatalogSource):
+        raise ValueError("a table of a catalog needs a data source of that type")
+    return datasource
+
+
 def find_table(spark: "SparkSession", name: TableName) -> CatalogTable | None:
     """The table, None where it does not exist; IO_012 where the catalog fails."""
-    from pyspark.errors import PySparkException
-
     try:
         # Spark writes an error into its log when it describes a table that is not there.
         if not spark.catalog.tableExists(name.sql):
             return None
         rows = spark.sql(f"DESCRIBE TABLE EXTENDED {name.sql}").collect()
-    except PySparkException as failure:
+    except session_errors() as failure:
         if is_missing(failure):
             return None
         raise catalog_error(name, failure) from failure
@@ -136,20 +154,32 @@ def require_table(spark: "SparkSession", name: TableName) -> CatalogTable:
     return table
 
 
-def is_missing(failure: "PySparkException") -> bool:
-    return failure.getCondition() in _MISSING
+def is_missing(failure: Exception) -> bool:
+    return _condition(failure) in _MISSING or "NoSuchNamespaceException" in str(failure)
 
 
-def catalog_error(name: TableName, failure: "PySparkException") -> DaybookError:
+def _condition(failure: Exception) -> str:
+    from pyspark.errors import PySparkException
+
+    return (failure.getCondition() or "") if isinstance(failure, PySparkException) else ""
+
+
+def failure_text(failure: Exception) -> str:
+    """All that a failure says, with its condition."""
+    return f"{_condition(failure)} {failure}"
+
+
+def catalog_error(name: TableName, failure: Exception) -> DaybookError:
     return DaybookError("IO_012", location=name.sql, reason=failure_reason(failure))
 
 
 def failure_reason(failure: Exception) -> str:
-    """The first line of an error of Spark, without its stack."""
-    from pyspark.errors import PySparkException
-
-    message = (failure.getMessage() or "") if isinstance(failure, PySparkException) else ""
-    return next((line.strip() for line in (message or str(failure)).splitlines() if line.strip()), "no reason given")
+    """The first line of an error of Spark or of a catalog's library, without its stack."""
+    # Spark looks its own messages up again when asked for one, and does not know those of other libraries.
+    lines = [line.strip() for line in str(failure).splitlines() if line.strip()]
+    # The first line of py4j names a call.
+    texts = [line.removeprefix(": ") for line in lines if not line.startswith("An error occurred while calling")]
+    return next(iter(texts), "no reason given")
 
 
 def stored_name(column: str, provider: Provider) -> str:
@@ -232,15 +262,24 @@ def run_of_staged(table: str) -> str | None:
 
 def tables_beginning(spark: "SparkSession", schema: TableName, prefix: str) -> list[str]:
     """The tables of a schema with a prefix; none where the schema does not exist."""
-    from pyspark.errors import PySparkException
-
     try:
         rows = spark.sql(f"SHOW TABLES IN {schema.schema_sql} LIKE '{prefix}*'").collect()
-    except PySparkException as failure:
+    except session_errors() as failure:
         if is_missing(failure):
             return []
         raise catalog_error(schema, failure) from failure
     return [str(row["tableName"]) for row in rows if str(row["tableName"]).startswith(prefix)]
+
+
+def require_schema(spark: "SparkSession", name: TableName) -> None:
+    """IO_001 where the session knows no such schema, IO_012 where its catalog fails."""
+    try:
+        is_there = spark.catalog.databaseExists(name.schema_sql)
+    except session_errors() as failure:
+        raise catalog_error(name, failure) from failure
+    if not is_there:
+        hint = f"create it (`CREATE SCHEMA {name.schema_sql}`), or name another one"
+        raise DaybookError("IO_001", location=name.schema_sql, hint=hint)
 
 
 def drop_table(spark: "SparkSession", name: TableName, provider: Provider | None) -> None:

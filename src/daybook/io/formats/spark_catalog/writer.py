@@ -4,6 +4,7 @@ Delta and Iceberg do that atomically, and refuse the second of two writers who s
 providers delete first and insert afterwards, so that readers could see the table in between: they are refused.
 """
 
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -22,8 +23,11 @@ from daybook.io.formats.spark_catalog.table import (
     as_stored,
     drop_table,
     failure_reason,
+    failure_text,
     find_table,
     new_table_provider,
+    require_catalog_source,
+    session_errors,
     staged_name,
     stored_name,
     stored_types,
@@ -42,11 +46,9 @@ from daybook.io.writer import (
     kept_columns,
     no_fence,
 )
-from daybook.model.datasource import SparkCatalogSource
 from daybook.model.types import RUN_PERIOD_COLUMN, parse_type
 
 if TYPE_CHECKING:
-    from pyspark.errors import PySparkException
     from pyspark.sql import Column, DataFrame, DataFrameWriterV2, SparkSession
 
 _ATTEMPTS = 5
@@ -63,11 +65,18 @@ _CONFLICTS = (
     "DELTA_CONCURRENT",
     "ValidationException",
     "CommitFailedException",
+    # Whether it committed is found in the history before it is tried again.
+    "CommitStateUnknownException",
     "Found conflicting files",
     "Found new conflicting",
     "TABLE_OR_VIEW_ALREADY_EXISTS",
     "AlreadyExistsException",
 )
+
+# Delta makes the log of a table before the catalog knows its name; a second creator meets the first one in between.
+_HALF_CREATED = "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION"
+_CREATION_SECONDS = 30
+_CREATION_INTERVAL = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,25 +121,23 @@ class CatalogWriter:
         provider = table.provider if table is not None and table.provider else self._new_provider(spark, target)
         staging = TableName.of(target.location).beside(staged_name(target.new_attempt_name()))
         watch = FingerprintObserver(target.columns)
-        from pyspark.errors import PySparkException
-
         try:
             as_stored(watch.on(df), provider).writeTo(staging.sql).using(provider).create()
-        except PySparkException as failure:
+        except session_errors() as failure:
             if _is_of_storage(failure):
                 raise _write_error(target, failure) from failure
             raise
         return StagedOutput(staging.table, watch.rows, watch.fingerprint, seen=checked.seen, digest=watch.digest)
 
     def commit(self, staged: StagedOutput, target: TableTarget, fence: Fence = no_fence) -> Commit:
-        from pyspark.errors import PySparkException
-
         spark = active_session()
         for _ in range(_ATTEMPTS):
             try:
                 if (commit := self._try_commit(spark, staged, target, fence)) is not None:
                     return commit
-            except PySparkException as failure:
+            except session_errors() as failure:
+                if _HALF_CREATED in failure_text(failure) and _is_created_soon(spark, target):
+                    continue
                 if not _is_conflict(failure):
                     raise _write_error(target, failure) from failure
         raise DaybookError("IO_024", location=target.label, slice=target.slice_note)
@@ -181,8 +188,6 @@ class CatalogWriter:
         return _affected(read_history(spark, table), target)
 
     def drop_slice(self, target: TableTarget, fence: Fence = no_fence) -> Commit:
-        from pyspark.errors import PySparkException
-
         spark = active_session()
         table = find_table(spark, TableName.of(target.location))
         if table is None:
@@ -197,7 +202,7 @@ class CatalogWriter:
             nothing = spark.table(table.name.sql).limit(0)
             seen = str(_seen(history, target))
             _Write(target, rows, DROP_MODE, history, provider).into(nothing, StagedOutput("", rows, seen=seen))
-        except PySparkException as failure:
+        except session_errors() as failure:
             if not _is_conflict(failure):
                 raise _write_error(target, failure) from failure
             raise DaybookError("IO_024", location=target.label, slice=target.slice_note) from failure
@@ -231,7 +236,7 @@ class CatalogWriter:
 
     def _new_provider(self, spark: "SparkSession", target: TableTarget) -> Provider:
         """The provider of a new table; IO_032 where neither data source nor session names one."""
-        source = _source(target)
+        source = require_catalog_source(target.datasource)
         provider = new_table_provider(spark, source)
         if provider is None:
             reason = f"nothing says whether catalog {source.options.catalog} makes tables of Delta or of Iceberg"
@@ -262,9 +267,7 @@ class CatalogWriter:
         return Commit(entry.commit.rows or 0, table_version(table.provider, entry.token), notices=notices)
 
     def _drop_staged(self, spark: "SparkSession", target: TableTarget, provider: Provider, staging: str) -> None:
-        from pyspark.errors import PySparkException
-
-        with suppress(PySparkException):
+        with suppress(*session_errors()):
             drop_table(spark, TableName.of(target.location).beside(staging), provider)
 
 
@@ -361,12 +364,6 @@ class _Write:
         return (f"daybook-slice-{target.run_period}" if is_slice else "daybook-table"), number
 
 
-def _source(target: TableTarget) -> SparkCatalogSource:
-    if not isinstance(target.datasource, SparkCatalogSource):
-        raise ValueError("a table of a catalog needs a data source of that type")
-    return target.datasource
-
-
 def _require_atomic(table: CatalogTable, target: TableTarget) -> Provider:
     """IO_032 for a table whose rows cannot be replaced in one step."""
     if table.provider is None:
@@ -458,15 +455,26 @@ def _repeat(history: TableHistory, target: TableTarget, provider: Provider) -> C
     return Commit(entry.commit.rows or 0, table_version(provider, entry.token), is_repeat=True)
 
 
-def _is_conflict(failure: "PySparkException") -> bool:
-    text = f"{failure.getCondition() or ''} {failure}"
-    return any(sign in text for sign in _CONFLICTS)
+def _is_conflict(failure: Exception) -> bool:
+    return any(sign in failure_text(failure) for sign in _CONFLICTS)
 
 
-def _is_of_storage(failure: "PySparkException") -> bool:
+def _is_created_soon(spark: "SparkSession", target: TableTarget) -> bool:
+    """Whether the catalog learns of a table that another writer is creating."""
+    end = time.monotonic() + _CREATION_SECONDS
+    while find_table(spark, TableName.of(target.location)) is None:
+        if time.monotonic() > end:
+            return False
+        time.sleep(_CREATION_INTERVAL)
+    return True
+
+
+def _is_of_storage(failure: Exception) -> bool:
     """Whether the catalog or the storage failed, and not an expression, whose failures have a SQL state."""
-    return failure.getSqlState() is None
+    from pyspark.errors import PySparkException
+
+    return not isinstance(failure, PySparkException) or failure.getSqlState() is None
 
 
-def _write_error(target: TableTarget, failure: "PySparkException") -> DaybookError:
+def _write_error(target: TableTarget, failure: Exception) -> DaybookError:
     return DaybookError("IO_026", location=target.label, reason=failure_reason(failure))
