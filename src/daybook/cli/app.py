@@ -46,8 +46,6 @@ INTERNAL_ERROR = 3
 
 # An act that needs approval made a request instead.
 REQUEST_MADE = "APPROVAL_001"
-
-
 WRONG_INPUT = 2
 
 
@@ -63,8 +61,6 @@ Exit codes:
 \b
 The options above may be anywhere on the line. `daybook COMMAND --help`
 shows examples; `daybook demo` runs a complete example."""
-
-
 _SECTIONS = {
     "Begin": ("init", "demo"),
     "Definitions": (

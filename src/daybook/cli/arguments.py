@@ -1,12 +1,8 @@
 """Arguments and options that several commands have, with their help texts."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-
-if TYPE_CHECKING:
-    pass
-
 
 from daybook.cli.completion import parameter_names, period_identifiers, project_ids, run_ids
 
@@ -22,8 +18,6 @@ def period_option(text: str) -> Any:
 
 
 AsJson = Annotated[bool, json_option("The result as JSON.")]
-
-
 Settings = Annotated[
     list[str] | None,
     typer.Option(
@@ -33,8 +27,6 @@ Settings = Annotated[
         autocompletion=parameter_names,
     ),
 ]
-
-
 CompletedRunArgument = Annotated[
     str,
     typer.Argument(
@@ -43,8 +35,6 @@ CompletedRunArgument = Annotated[
         autocompletion=run_ids("completed"),
     ),
 ]
-
-
 ProjectArgument = Annotated[
     str,
     typer.Argument(metavar="PROJECT", help="A project's id, or the file that defines it.", autocompletion=project_ids),

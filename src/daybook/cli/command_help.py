@@ -2,13 +2,10 @@
 
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 from typer.core import TyperArgument, TyperCommand
-
-if TYPE_CHECKING:
-    pass
 
 
 class CommandWithExamples(TyperCommand):

@@ -6,22 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from daybook.cli.root_options import workspace_option
+
 if TYPE_CHECKING:
     from daybook.definitions.loading import LoadedWorkspace
     from daybook.resolve.calendars.calendar import PeriodCalendar
     from daybook.workspace.open_workspace import OpenedWorkspace
 
-from daybook.cli.root_options import workspace_option
 
 Candidate = str | tuple[str, str]
-
-
 Completer = Callable[[typer.Context, str], list[Candidate]]
-
-
 _MOST_RUNS = 50
-
-
 _RANGE_SEPARATOR = ".."
 
 

@@ -24,8 +24,6 @@ _ACTION_WORDS = {
     "enabled": "enabled",
     "disabled": "disabled",
 }
-
-
 _LINE_COLOURS = {"+": typer.colors.GREEN, "-": typer.colors.RED, "@": typer.colors.CYAN}
 
 
@@ -103,8 +101,6 @@ def _changes_summary(plan: "ApplyPlan") -> str:
 
 
 PruneOption = Annotated[bool, typer.Option("--prune", help="Disable definitions that are no longer in the files.")]
-
-
 ChangesAsJson = Annotated[bool, json_option("The changes as JSON.")]
 
 

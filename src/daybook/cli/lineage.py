@@ -22,8 +22,6 @@ _WIDTH = 80
 
 # A tree that is deeper in names than this leaves no space for what it says of them.
 _LEAST_TEXT = 30
-
-
 OptionalProject = Annotated[
     str | None,
     typer.Argument(

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
+from daybook.cli.root_options import root_options
+
 if TYPE_CHECKING:
     from daybook.workspace.open_workspace import OpenedWorkspace
     from daybook.workspace.spark_session import BackgroundSession
 
-from daybook.cli.root_options import root_options
 
 _Result = TypeVar("_Result")
 

@@ -3,17 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
-if TYPE_CHECKING:
-    pass
-
-
 _ROOT_FLAGS = frozenset({"--debug", "--quiet", "-q", "--verbose", "-v"})
-
-
 _ROOT_OPTIONS_WITH_VALUE = frozenset({"--workspace", "-w"})
 
 

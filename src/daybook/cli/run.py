@@ -1,6 +1,6 @@
 """`daybook run`, `retry`, `replay` and `cancel`."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -10,13 +10,7 @@ from daybook.cli.open_workspace import open_workspace, open_workspace_with_spark
 from daybook.cli.root_options import root_options
 from daybook.cli.terminal import echo, echo_json
 
-if TYPE_CHECKING:
-    pass
-
-
 FAILED = 1
-
-
 WRONG_INPUT = 2
 
 

@@ -7,6 +7,7 @@ import typer
 from daybook.cli import completion
 from daybook.cli.arguments import json_option, period_option
 from daybook.cli.open_workspace import open_workspace
+from daybook.cli.run_results import format_seconds, output_line, show_effects, source_lines
 from daybook.cli.terminal import (
     console,
     echo,
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from daybook.store.records import ProjectState, RunRecord, VersionEntry
     from daybook.workspace.runs import RunDetails
     from daybook.workspace.stored_definitions import DefinitionDetails
-
-from daybook.cli.run_results import format_seconds, output_line, show_effects, source_lines
 
 
 def show_run_details(run: "RunDetails") -> None:
@@ -153,8 +152,6 @@ def _no_runs_message(*, is_filtered: bool, meant: str | None) -> str:
 
 
 _SHOWN_VERSIONS = 20
-
-
 _SHOWN_KINDS = ("dataset", "datasource", "resolver", "calendar", "project", "run")
 
 
