@@ -22,7 +22,7 @@ from daybook.io.formats.csv.format import CsvRows
 from daybook.io.formats.delta.table import data_files, open_table
 from daybook.io.formats.delta.writer import DeltaWriter
 from daybook.io.landing.area import LandingArea, LandingSink
-from daybook.io.landing.rows import ImpliedColumns
+from daybook.io.landing.batches import ImpliedColumns
 from daybook.io.target import FileTarget, OutputColumn, SliceOwner
 from daybook.io.writer import StagedOutput, staged_parquet_files
 from daybook.model.dataset import ColumnDef, Dataset, MainTable

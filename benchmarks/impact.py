@@ -18,7 +18,8 @@ from statistics import median
 from benchmarks.figures import record
 from benchmarks.meter import Reading, measure
 from daybook import Workspace
-from daybook.demo.data_files import JOURNALS_A_MONTH, make_demo_workspace, write_data
+from daybook.demo.generated_data import JOURNALS_A_MONTH, write_data
+from daybook.demo.workspace_files import make_demo_workspace
 
 MONTHS = "2026-01..2026-03"
 _RULE = "ROUND(amount * rates.rate, 2)"

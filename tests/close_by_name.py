@@ -9,7 +9,8 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import yaml
 
-from daybook.demo.data_files import write_data, write_workspace
+from daybook.demo.generated_data import write_data
+from daybook.demo.workspace_files import write_workspace
 
 PROJECTS = ("close", "management-summary", "balances")
 

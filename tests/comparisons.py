@@ -2,7 +2,8 @@
 
 from decimal import Decimal
 
-from daybook.compare.result import BridgeResult, Cause, CauseName, CauseShare, ComparedRows, ComparedRun, GroupBridge
+from daybook.compare.bridge_result import BridgeResult, Cause, CauseName, CauseShare, GroupBridge
+from daybook.compare.compared_run import ComparedRows, ComparedRun
 
 A = ComparedRun("20260201-100000-aaaaaa", "close", 1, "2026-01")
 B = ComparedRun("20260208-100000-bbbbbb", "close", 2, "2026-01")

@@ -12,8 +12,9 @@ from random import Random
 import pytest
 
 from daybook.model.types import SYSTEM_COLUMNS
+from daybook.plan.columns_read import How
 from daybook.plan.lineage import PlanLineage, plan_lineage
-from daybook.plan.lineage_graph import UNTRACED_COLUMNS, How
+from daybook.plan.lineage_graph import UNTRACED_COLUMNS
 from daybook.recompute.tree import Column, Node
 from daybook.recompute.windows import Window
 from tests.reference import samples

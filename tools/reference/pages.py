@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from daybook.expression.functions.function_table import reference_page
+from daybook.expression.functions.function_reference import reference_page
 from tools.reference.commands import commands_page
 from tools.reference.errors import errors_page
 from tools.reference.files import files_page

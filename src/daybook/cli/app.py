@@ -456,7 +456,7 @@ def report_failure(error: Exception, *, is_debug: bool, as_json: bool) -> int:
     from daybook.cli.terminal import echo, echo_json, echo_note, show_error, show_failure
     from daybook.errors import DaybookError
     from daybook.errors.render import findings_of
-    from daybook.workspace.open_workspace import system_error
+    from daybook.workspace.system_errors import system_error
 
     if is_debug:
         import traceback

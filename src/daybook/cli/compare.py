@@ -26,15 +26,9 @@ from daybook.model.types import Value, value_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from daybook.compare.result import (
-        BridgeResult,
-        Cause,
-        ComparedRun,
-        DiffResult,
-        RepeatedRowKeys,
-        RowChange,
-        RowEffect,
-    )
+    from daybook.compare.bridge_result import BridgeResult, Cause, RowEffect
+    from daybook.compare.compared_run import ComparedRun, RepeatedRowKeys
+    from daybook.compare.diff_result import DiffResult, RowChange
 
 
 _KEY_WORDS = {

@@ -20,9 +20,9 @@ from daybook.cli.terminal import console, echo, echo_json, echo_note, shorten_pa
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from daybook.compare.result import BridgeResult
-    from daybook.demo.data_files import DemoWorkspace
+    from daybook.compare.bridge_result import BridgeResult
     from daybook.demo.month_close import DemoQuarter, DemoResult, HeadlineLine, SealedMonth
+    from daybook.demo.workspace_files import DemoWorkspace
     from daybook.runs.run_result import RunResult
     from daybook.workspace.totals import TotalsOfRun
 
@@ -204,7 +204,7 @@ def init(
 
     It has a dataset, a project and a scenario, and runs as it is. Nothing is overwritten.
     """
-    from daybook.demo.data_files import write_workspace
+    from daybook.demo.workspace_files import write_workspace
 
     for path in write_workspace("starter", folder):
         echo((folder / path).as_posix())
@@ -231,8 +231,8 @@ def demo(
 
     A second call runs what is in the folder, with your changes.
     """
-    from daybook.demo.data_files import make_demo_workspace
     from daybook.demo.month_close import demo_as_json
+    from daybook.demo.workspace_files import make_demo_workspace
 
     called = root_options(context)
     workspace = make_demo_workspace(folder)

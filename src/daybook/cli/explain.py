@@ -199,7 +199,7 @@ def _compute_explanation(
 ) -> "NumberExplanation":
     from daybook.cli.terminal import spinner
     from daybook.runs.explain.row_origins import parse_keys
-    from daybook.workspace.execution import explain_number
+    from daybook.workspace.explain import explain_number
 
     keys = parse_keys(words)
     with (

@@ -197,7 +197,7 @@ def _scenario_session(context: typer.Context) -> "AbstractContextManager[Backgro
 
 
 def _show_scenario(result: "ScenarioResult", *, is_quiet: bool) -> None:
-    from daybook.scenarios.report import failure_lines
+    from daybook.scenarios.scenario_report import failure_lines
 
     if result.is_passed:
         if not is_quiet:

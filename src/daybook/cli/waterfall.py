@@ -10,7 +10,8 @@ from daybook.errors.render import one_line
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from daybook.compare.result import BridgeResult, Number
+    from daybook.compare.bridge_result import BridgeResult
+    from daybook.compare.exact_numbers import Number
 
 WIDTH = 80
 _LEAST_BAR = 12

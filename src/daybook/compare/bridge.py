@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from daybook.compare.bridge_result import BridgeResult, CauseName, CauseShare, GroupBridge
 from daybook.compare.bridge_walk import BridgeWalk, BridgeWay
 from daybook.compare.causes import find_differences, order_causes
 from daybook.compare.chained_states import Chain, ChainedPlans
@@ -14,6 +15,8 @@ from daybook.compare.compared_output import (
     choose_rows,
     find_recorded_run,
 )
+from daybook.compare.compared_run import ComparedRows
+from daybook.compare.exact_numbers import Number, add, subtract
 from daybook.compare.hybrid import Hybrids, Side, StatePlans
 from daybook.compare.measured_state import (
     GroupKey,
@@ -24,7 +27,6 @@ from daybook.compare.measured_state import (
     WrittenOutput,
     measure_state,
 )
-from daybook.compare.result import BridgeResult, CauseName, CauseShare, ComparedRows, GroupBridge, Number, add, subtract
 from daybook.compare.run_pairs import PairFinder, RunPair, chain_differences
 from daybook.errors import DaybookError, Notice, notice
 from daybook.errors.error import did_you_mean

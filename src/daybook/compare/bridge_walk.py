@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from daybook.compare.bridge_result import Cause, CauseName
 from daybook.compare.causes import RunDifferences
 from daybook.compare.contributions import (
     ContributionPlan,
@@ -15,6 +16,7 @@ from daybook.compare.contributions import (
     with_origins,
     with_row_effects,
 )
+from daybook.compare.exact_numbers import subtract
 from daybook.compare.hybrid import HybridPlan, Side, StatePlans, Swapped
 from daybook.compare.measured_state import (
     Measure,
@@ -27,7 +29,6 @@ from daybook.compare.measured_state import (
     measured_rows,
     whole_output,
 )
-from daybook.compare.result import Cause, CauseName, subtract
 from daybook.compare.shared_rows import StatePass
 from daybook.errors import DaybookError, Notice, flatten
 from daybook.plan.steps import DeleteStep, UpdateStep

@@ -6,8 +6,8 @@ from datetime import date
 from typing import Any, get_args
 
 from daybook.compare.alignment import AlignedOperation, align_operations, moved_pairs, named_texts, operation_content
+from daybook.compare.bridge_result import CauseKind, CauseName, OperationChange
 from daybook.compare.compared_output import ComparedOutput, RecordedRun
-from daybook.compare.result import CauseKind, CauseName, OperationChange
 from daybook.errors import DaybookError
 from daybook.errors.error import did_you_mean
 from daybook.expression.typed_tree import ConstantValue, ParameterValue, TypedNode

@@ -11,8 +11,10 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from daybook.compare.bridge_result import CauseName
 from daybook.compare.causes import load_of
 from daybook.compare.compared_output import SEQ_COLUMN, ComparedOutput, written_slice
+from daybook.compare.compared_run import ComparedRows
 from daybook.compare.hybrid import (
     HybridPlan,
     HybridRead,
@@ -24,7 +26,6 @@ from daybook.compare.hybrid import (
     load_twice,
 )
 from daybook.compare.measured_state import HybridSources, StateEngine
-from daybook.compare.result import CauseName, ComparedRows
 from daybook.compare.run_pairs import PairedSlice, RunPair
 from daybook.compare.shared_rows import StatePass
 from daybook.engine.context import RunContext, SourceFrame

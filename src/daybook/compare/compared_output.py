@@ -8,7 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from daybook.compare.alignment import AlignedOperation, align_operations
-from daybook.compare.result import ComparedRows, ComparedRun, KeyOrigin
+from daybook.compare.compared_run import ComparedRows, ComparedRun
+from daybook.compare.diff_result import KeyOrigin
 from daybook.engine.failures import translate_failure
 from daybook.engine.pipeline import Pipeline
 from daybook.errors import DaybookError, flatten

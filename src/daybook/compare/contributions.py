@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from daybook.compare.bridge_result import Cause, CauseName, RowCounts, RowEffect
 from daybook.compare.compared_output import LOADED, SEQ_COLUMN, SliceRows
 from daybook.compare.diff import ComparedColumn, ComparedSlices, Contributions, compare_rows
+from daybook.compare.exact_numbers import Number, subtract
 from daybook.compare.hybrid import FrameSource, HybridPlan, LoadedTwice
 from daybook.compare.measured_state import Measure, MeasuredState, StateEngine, collect_totals
-from daybook.compare.result import Cause, CauseName, Number, RowCounts, RowEffect, subtract
 from daybook.engine.context import RunContext
 from daybook.engine.failures import translate_failure
 from daybook.engine.load_rows import load_source
@@ -350,6 +351,6 @@ def _largest(compared: ComparedSlices, share: Number) -> tuple[RowEffect, ...]:
     elif len(compared.changes) == 1:
         effects = [share]
     return tuple(
-        RowEffect(change.key, change.before, change.after, effect, change.rows_a, change.rows_b)
+        RowEffect(change.key, change.before, change.after, effect, rows_a=change.rows_a, rows_b=change.rows_b)
         for change, effect in zip(compared.changes, effects, strict=True)
     )

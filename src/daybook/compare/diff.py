@@ -22,18 +22,9 @@ from daybook.compare.compared_output import (
     find_recorded_run,
     open_slice,
 )
-from daybook.compare.result import (
-    ColumnTotal,
-    ComparedRows,
-    DiffCounts,
-    DiffResult,
-    Number,
-    OneSidedColumns,
-    RepeatedRowKeys,
-    RetypedColumn,
-    RowChange,
-    subtract,
-)
+from daybook.compare.compared_run import ComparedRows, RepeatedRowKeys
+from daybook.compare.diff_result import ColumnTotal, DiffCounts, DiffResult, OneSidedColumns, RetypedColumn, RowChange
+from daybook.compare.exact_numbers import Number, subtract
 from daybook.engine.counters import ObservedFrame
 from daybook.errors import DaybookError, Notice, notice
 from daybook.expression import common_type, quote_identifier, spark_type

@@ -8,6 +8,7 @@ from typing import Literal, Protocol, TypeAlias
 from pydantic import ValidationError
 
 from daybook.compare.alignment import AlignedOperation, moved_pairs, named_texts, with_named_texts
+from daybook.compare.bridge_result import CauseKind, CauseName
 from daybook.compare.causes import (
     RunDifferences,
     common_datasets,
@@ -17,7 +18,7 @@ from daybook.compare.causes import (
     load_of,
 )
 from daybook.compare.compared_output import LOADED, ComparedOutput, RecordedRun
-from daybook.compare.result import CauseKind, CauseName, ComparedRows
+from daybook.compare.compared_run import ComparedRows
 from daybook.definitions.value import Definitions, LatestVersion, RecordedVersions
 from daybook.engine.context import SourceFrame
 from daybook.errors import DaybookError

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from daybook.compare.alignment import align_operations
+from daybook.compare.bridge_result import CauseName
 from daybook.compare.causes import RunDifferences
 from daybook.compare.chained_states import Chain
 from daybook.compare.compared_output import (
@@ -22,10 +23,11 @@ from daybook.compare.compared_output import (
     choose_rows,
     written_slice,
 )
+from daybook.compare.compared_run import ComparedRows
 from daybook.compare.diff import ComparedColumn, compare_rows, compared_columns
+from daybook.compare.exact_numbers import Number, subtract
 from daybook.compare.hybrid import Swapped
 from daybook.compare.planned_runs import PlannedRuns
-from daybook.compare.result import CauseName, ComparedRows, Number, subtract
 from daybook.compare.run_pairs import PairFinder, RunPair, chain_differences
 from daybook.compare.shared_rows import StatePass
 from daybook.engine.failures import translate_failure

@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, LongType
 
 from daybook.compare.compared_output import SEQ_COLUMN, SUMMED_INTEGER, ComparedOutput, written_slice
+from daybook.compare.exact_numbers import Number, add, is_about
 from daybook.compare.hybrid import FrameSource, HybridPlan, HybridRead, Hybrids, Side
-from daybook.compare.result import Number, add, is_about
 from daybook.compare.shared_rows import SharedRows, StatePass
 from daybook.engine.context import SourceFrame
 from daybook.engine.pipeline import Pipeline
@@ -33,7 +33,6 @@ from daybook.runs.environment import RunEnvironment
 MOST_GROUPS = 10_000
 # Parts of a hash whose sum over two billion rows is a 64-bit integer.
 _HASH_PARTS = 2**32
-
 GroupKey = tuple[Value, ...]
 
 

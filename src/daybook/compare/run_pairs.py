@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from daybook.compare.bridge_result import CauseKind, CauseName
 from daybook.compare.causes import BoundCauses, RunDifferences, common_datasets, dataset_of, find_differences, load_of
 from daybook.compare.compared_output import ComparedOutput, RecordedRun
-from daybook.compare.result import CauseKind, CauseName
 from daybook.errors import DaybookError
 from daybook.graph.chain import ReadSlice
 from daybook.model.calendar import Period

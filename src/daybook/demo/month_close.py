@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from daybook.compare.bridge import BridgeRequest
-from daybook.compare.result import BridgeResult
+from daybook.compare.bridge_result import BridgeResult
 from daybook.graph.build import BuildResult
 from daybook.graph.build_listener import BuildListener
 from daybook.graph.build_plan import BuildRequest

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from daybook.runs.attempt.run_request import RunRequest
-from daybook.workspace.execution import explain_number, run_project
+from daybook.workspace.execution import run_project
+from daybook.workspace.explain import explain_number
 from daybook.workspace.lifecycle import activate_projects, apply_changes
 from daybook.workspace.open_workspace import OpenedWorkspace, open_workspace
 

@@ -19,9 +19,10 @@ from daybook.model.operation import OutputOperation
 from daybook.model.project import Project, target_name
 from daybook.model.source_map import SourceMap
 from daybook.model.types import SYSTEM_COLUMNS
+from daybook.plan.columns_read import How, combine
 from daybook.plan.expected import as_expected
 from daybook.plan.lineage import ColumnInput, ColumnLineage, InputColumn, PlanLineage, input_order, plan_lineage
-from daybook.plan.lineage_graph import UNTRACED_COLUMNS, How, combine
+from daybook.plan.lineage_graph import UNTRACED_COLUMNS
 from daybook.plan.plan_cache import PlanCache
 from daybook.plan.steps import Plan
 from daybook.runs.lifecycle.touched_columns import TouchedColumns

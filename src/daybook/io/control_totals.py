@@ -3,83 +3,32 @@
 The rows are summed from the files that the run reads, without Spark: before the time filter, deleted ones included.
 """
 
-import csv
-import io
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-
 from daybook.errors import DaybookError, raise_all
-from daybook.expression import quote_identifier, spark_type
-from daybook.io.column_types import arrow_type
-from daybook.io.data_files import DataFile
-from daybook.io.filesystem import arrow_path, list_files
-from daybook.io.formats.delta.table import find_delta
-from daybook.io.formats.parquet.format import find_parquet
-from daybook.io.formats.spark_catalog.table import active_session
+from daybook.io.control_file import ControlFigures, read_control_file
+from daybook.io.filesystem import list_files
 from daybook.io.landing.area import LandingArea
-from daybook.io.landing.landing_request import TextFile, find_text_files
-from daybook.io.pins import FilesPin, LandedPin, TablePin
+from daybook.io.pins import FilesPin
 from daybook.io.read_source import ReadSource
-from daybook.io.registry import format_named
-from daybook.io.staged_sums import sum_of
-from daybook.io.storage import PROVIDER_STORAGE, Storage
+from daybook.io.storage import Storage
+from daybook.io.stored_figures import FigureReader, StoredFigures
 from daybook.model.calendar import Period
 from daybook.model.definition import DatasetVersion
-from daybook.model.measures import EXACT, Amount, ControlTotals, exact_number, is_numeric, plus
-from daybook.model.types import ColumnType
+from daybook.model.measures import EXACT, ControlTotals, is_numeric
 from daybook.resolve.location import Location, Resolution, inline_location
 from daybook.resolve.paths import render_template
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    pass
 
-_TOTAL_PREFIX = "total_"
-_ROWS = "rows"
+
 # Sums of floats are compared to twelve digits.
 _FLOAT_TOLERANCE = 1e-12
-# 1.000 may be a thousand; 4.0 is how some programs write 4.
-_COUNT = re.compile(r"[0-9]+(\.0)?")
-
-
-@dataclass(frozen=True, slots=True)
-class ControlFigures:
-    """The figures of a control; `name` is how messages refer to it."""
-
-    name: str
-    rows: int | None
-    totals: Mapping[str, Decimal]
-
-
-@dataclass
-class StoredFigures:
-    """The number of rows of a location, and the sums of some columns.
-
-    `sizes` are the sums of the absolute values of floats: what their rounding errors go by.
-    """
-
-    totals: dict[str, Amount]
-    sizes: dict[str, float]
-    rows: int = 0
-
-    @classmethod
-    def of(cls, columns: Iterable[str]) -> "StoredFigures":
-        return cls(dict.fromkeys(columns, Decimal(0)), {})
-
-    def add(self, rows: int, columns: Mapping[str, pa.ChunkedArray]) -> None:
-        self.rows += rows
-        for column in self.totals:
-            values = columns[column]
-            self.totals[column] = plus(self.totals[column], sum_of(values))
-            if pa.types.is_floating(values.type):
-                self.sizes[column] = self.sizes.get(column, 0.0) + float(sum_of(pc.abs(values)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,132 +39,6 @@ class ControlledSource:
     control_rows: int | None
     control_totals: Mapping[str, Decimal]
     pins: tuple[FilesPin, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """Where the rows of a controlled source are."""
-
-    resolution: Resolution
-    version: DatasetVersion
-    source: ReadSource
-    area: LandingArea
-
-    def figures(self, location: Location, columns: Sequence[str], control: str) -> StoredFigures:
-        """The figures of all rows of a location."""
-        figures = StoredFigures.of(columns)
-        if location.format == "delta":
-            pin = self._pin(location, TablePin)
-            table = find_delta(location, self.version, None, pin, self.source.storage)
-            stored = {binding.name: binding.stored for binding in table.bindings.declared}
-            self._add_files(figures, table.files, stored)
-        elif location.format == "parquet":
-            folder = find_parquet(location, self.version, None, None, self.source.storage)
-            stored = {binding.name: binding.stored for binding in folder.bindings}
-            self._add_files(figures, folder.files, stored)
-        elif not format_named(location.format).is_landed:
-            self._add_by_spark(figures, location, control)
-        elif len(self._landed_locations()) == 1:
-            self._add_landing(figures)
-        elif location.uri is not None:
-            for file in find_text_files(location, None, self.source.storage):
-                self._check_unchanged(file)
-                for batch in format_named(location.format).file_rows(file, self.version).batches():
-                    figures.add(batch.rows, {column: pa.chunked_array([batch.columns[column]]) for column in columns})
-        else:
-            raise _incomparable(location, control, "several tables of databases are read together")
-        return figures
-
-    def _check_unchanged(self, file: TextFile) -> None:
-        """IO_008 for a file that is not what was landed: its figures would be those of rows that are not read."""
-        landed = (landed for pin in self.source.pins if isinstance(pin, LandedPin) for landed in pin.files)
-        if any(one.stat.path == file.stat.path and one.digest != file.digest for one in landed):
-            raise DaybookError("IO_008", file=file.stat.path)
-
-    def _pin(self, location: Location, kind: type[TablePin]) -> TablePin | None:
-        return next((pin for pin in self.source.pins if isinstance(pin, kind) and pin.uri == location.uri), None)
-
-    def _landed_locations(self) -> list[Location]:
-        return [location for location in self.resolution.locations if format_named(location.format).is_landed]
-
-    def _add_landing(self, figures: StoredFigures) -> None:
-        pin = next(pin for pin in self.source.pins if isinstance(pin, LandedPin))
-        landed = self.area.find(pin.folder)
-        if landed is None:
-            raise DaybookError("IO_009", location=", ".join(pin.uris), reason="its landing has been removed or changed")
-        if self.area.needs_session:
-            types = {name: spark_type(type_) for name, type_ in self._types().items() if name in figures.totals}
-            _add_sums(figures, self.area.rows(active_session(), landed, types))
-            return
-        files = [DataFile(self.area.absolute(file.path)) for file in landed.files]
-        self._add_files(figures, files, {column: column for column in figures.totals})
-
-    def _add_files(self, figures: StoredFigures, files: Iterable[DataFile], stored: Mapping[str, str]) -> None:
-        types = {name: arrow_type(type_) for name, type_ in self._types().items()}
-        stored_names = {column: stored[column] for column in figures.totals}
-        for file in files:
-            for part in _column_batches(file, stored_names, types, self.source.storage):
-                figures.add(part.rows, part.columns)
-
-    def _add_by_spark(self, figures: StoredFigures, location: Location, control: str) -> None:
-        """Tables that only Spark reads are summed by a query of their own."""
-        if len(self.resolution.locations) > 1:
-            raise _incomparable(location, control, "several tables are read together")
-        _add_sums(figures, self.source.frame.rows.plain)
-
-    def _types(self) -> dict[str, ColumnType]:
-        return {column.name: column.type for column in self.version.dataset.main_table.columns}
-
-
-def _add_sums(figures: StoredFigures, df: "DataFrame") -> None:
-    from pyspark.sql import functions as F
-
-    columns = [quote_identifier(column) for column in figures.totals]
-    sums = [F.expr(f"SUM({column})") for column in columns]
-    sizes = [F.expr(f"SUM(ABS(CAST({column} AS DOUBLE)))") for column in columns]
-    row = df.agg(F.expr("COUNT(1)"), *sums, *sizes).first()
-    assert row is not None
-    figures.rows = row[0]
-    for number, column in enumerate(figures.totals, start=1):
-        total = row[number]
-        figures.totals[column] = total if isinstance(total, float) else Decimal(total or 0)
-        figures.sizes[column] = row[number + len(columns)] or 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    rows: int
-    columns: Mapping[str, pa.ChunkedArray]
-
-
-def _column_batches(
-    file: DataFile, stored: Mapping[str, str], types: Mapping[str, pa.DataType], storage: Storage
-) -> Iterator[_Part]:
-    """Some columns of a file by the name they get; `stored` has the names they have there."""
-    place = arrow_path(file.path, storage)
-    with place.system.open_input_file(place.path) as stream:
-        parquet = pq.ParquetFile(stream)
-        present = {column: name for column, name in stored.items() if name in parquet.schema_arrow.names}
-        absent = {column: name for column, name in stored.items() if column not in present}
-        if not present:
-            rows = parquet.metadata.num_rows
-            yield _Part(rows, {column: _constant(file, name, rows, types[column]) for column, name in absent.items()})
-            return
-        for batch in parquet.iter_batches(1 << 20, columns=[*present.values()]):
-            rows = batch.num_rows
-            columns = {column: pa.chunked_array([batch.column(name)]) for column, name in present.items()}
-            columns |= {column: _constant(file, name, rows, types[column]) for column, name in absent.items()}
-            yield _Part(rows, columns)
-
-
-def _constant(file: DataFile, stored: str, rows: int, type_: pa.DataType) -> pa.ChunkedArray:
-    """A column that is in the name of a folder, or missing."""
-    value = pa.scalar(file.partitions.get(stored), pa.string()).cast(type_)
-    return pa.chunked_array([pa.repeat(value, rows)])
-
-
-def _incomparable(location: Location, control: str, reason: str) -> DaybookError:
-    return DaybookError("TOTALS_013", location=location.label, control=control, reason=reason)
 
 
 def check_control(
@@ -230,7 +53,7 @@ def check_control(
     control = version.dataset.control
     if control is None:
         return None
-    reader = _Reader(resolution, version, source, area)
+    reader = FigureReader(resolution, version, source, area)
     errors: list[DaybookError] = []
     rows, control_rows = 0, 0
     has_rows = True
@@ -270,49 +93,6 @@ def _control_of(
         raise DaybookError("TOTALS_011", location=location.label, control=place)
     numeric = {column.name for column in version.dataset.main_table.columns if is_numeric(column.type)}
     return read_control_file(place, numeric, storage), FilesPin(place, files)
-
-
-def read_control_file(place: str, numeric: Iterable[str], storage: Storage = PROVIDER_STORAGE) -> ControlFigures:
-    """A CSV file with one row; TOTALS_012 for anything else."""
-    at = arrow_path(place, storage)
-    with at.system.open_input_stream(at.path) as stream:
-        content = stream.read()
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DaybookError("TOTALS_012", control=place, reason="it is not UTF-8") from error
-    delimiter = ";" if ";" in text.partition("\n")[0] else ","
-    try:
-        # Lines may end as on any system.
-        fields = [*csv.reader(io.StringIO(text, newline=None), delimiter=delimiter, strict=True)]
-    except csv.Error as error:
-        raise DaybookError("TOTALS_012", control=place, reason=str(error)) from error
-    lines = [line for line in fields if any(map(str.strip, line))]
-    raise_all(DaybookError("TOTALS_012", control=place, reason=reason) for reason in _malformed(lines))
-    values = dict(zip(map(str.strip, lines[0]), map(str.strip, lines[1]), strict=True))
-    totals: dict[str, Decimal] = {}
-    columns = frozenset(numeric)
-    for name, value in values.items():
-        column = name.removeprefix(_TOTAL_PREFIX)
-        if name != _ROWS and (column == name or column not in columns):
-            reason = f"{name} is neither rows nor total_<column> of a numeric column"
-            raise DaybookError("TOTALS_012", control=place, reason=reason)
-        number = exact_number(value)
-        if number is None or (name == _ROWS and not _COUNT.fullmatch(value)):
-            raise DaybookError("TOTALS_012", control=place, reason=f"{name} is {value or 'empty'}")
-        totals[name] = number
-    rows = totals.pop(_ROWS, None)
-    by_column = {name.removeprefix(_TOTAL_PREFIX): total for name, total in totals.items()}
-    return ControlFigures(place, None if rows is None else int(rows), by_column)
-
-
-def _malformed(lines: Sequence[Sequence[str]]) -> Iterator[str]:
-    if len(lines) != 2:
-        yield f"it has {max(0, len(lines) - 1)} rows below its header"
-    elif len(lines[0]) != len(lines[1]):
-        yield "its row has another number of fields than its header"
-    elif len({*map(str.strip, lines[0])}) != len(lines[0]):
-        yield "a column is there twice"
 
 
 def _differences(

@@ -14,8 +14,8 @@ from daybook.errors import DaybookError
 from daybook.io.data_files import FetchedRows, TableFiles
 from daybook.io.filesystem import FileStat
 from daybook.io.landing.area import LandingArea
+from daybook.io.landing.batches import RowSource
 from daybook.io.landing.landing_request import LandingRequest, TextFile
-from daybook.io.landing.rows import RowSource
 from daybook.io.pins import Pin, ReadPart, TablePin, TableState
 from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.io.writer import Commit, Writer

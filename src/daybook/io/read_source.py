@@ -28,6 +28,7 @@ from daybook.io.column_types import arrow_frame, arrow_type, spark_data_type
 from daybook.io.format import PinnedLocation, ReadRequest
 from daybook.io.formats.files.manifest import read_manifest
 from daybook.io.landing.area import LandingArea, PublishedLanding, identity_columns, identity_hash, number_occurrences
+from daybook.io.landing.batches import Batch, RowSource, check_nulls
 from daybook.io.landing.landing_request import (
     LandingRequest,
     TextFile,
@@ -35,7 +36,7 @@ from daybook.io.landing.landing_request import (
     find_text_files,
     landing_key,
 )
-from daybook.io.landing.rows import Batch, RowSource, check_nulls, find_repeated_by_spark, is_asked_for, report_repeated
+from daybook.io.landing.repeated_keys import find_repeated_by_spark, is_asked_for, report_repeated
 from daybook.io.location_checks import refuse_repeated_locations
 from daybook.io.pins import FilesPin, LandedPin, Pin, PinnedFile, ReadPart, TablePin, TableState, verify_files
 from daybook.io.registry import format_named

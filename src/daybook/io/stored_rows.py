@@ -20,7 +20,7 @@ from daybook.errors import DaybookError
 from daybook.errors.error import did_you_mean
 from daybook.io.column_types import BadValueError, arrow_type, parse_texts
 from daybook.io.filesystem import arrow_path
-from daybook.io.landing.rows import RowSource
+from daybook.io.landing.batches import RowSource
 from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.io.target import OutputColumn
 from daybook.model.dataset import ColumnDef, Dataset, MainTable
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 Comparison = Literal["=", "!=", "<", "<=", ">", ">=", "contains", "starts_with", "is_null", "is_not_null"]
 COMPARISONS: tuple[Comparison, ...] = get_args(Comparison)
-
 _NULL_COMPARISONS = ("is_null", "is_not_null")
 _TEXT_COMPARISONS = ("contains", "starts_with")
 _ORDERED_COMPARISONS = ("<", "<=", ">", ">=")

@@ -10,11 +10,11 @@ from functools import cached_property
 from heapq import heappop, heappush
 from typing import Literal
 
-from daybook.plan.lineage_graph import How, LineageGraph, LineageNode, build_lineage_graph, combine
+from daybook.plan.columns_read import How, combine
+from daybook.plan.lineage_graph import LineageGraph, LineageNode, build_lineage_graph
 from daybook.plan.steps import Plan
 
 InputKind = Literal["direct", "indirect"]
-
 HOWS: tuple[How, ...] = (
     "identity",
     "transformation",

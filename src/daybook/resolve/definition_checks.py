@@ -210,7 +210,7 @@ def resolver_errors(
         if levels is not None:
             yield from data_level_errors(rule.data_level, levels, source.span("rules", index, "data_level"))
         if isinstance(rule.strategy, CatalogStrategy):
-            from daybook.resolve.catalog import strategy_errors
+            from daybook.resolve.catalog_locations import strategy_errors
 
             yield from strategy_errors(rule.strategy, allowed_hosts, source.span("rules", index, "strategy"))
 

@@ -30,7 +30,8 @@ from daybook.resolve.paths import names_one_period, render_template, template_to
 
 if TYPE_CHECKING:
     # Most workspaces ask no catalog, and few of their rules have a condition.
-    from daybook.resolve.catalog import CatalogLocation, HttpLimits
+    from daybook.resolve.catalog_http import HttpLimits
+    from daybook.resolve.catalog_locations import CatalogLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +152,8 @@ def locate_by_strategy(
         case TableStrategy():
             return (_locate_table(strategy, table_name, period, around),)
         case CatalogStrategy():
-            from daybook.resolve.catalog import HttpLimits, request_locations
+            from daybook.resolve.catalog_http import HttpLimits
+            from daybook.resolve.catalog_locations import request_locations
 
             hosts, limits = around.allowed_hosts, around.limits or HttpLimits()
             answered = request_locations(

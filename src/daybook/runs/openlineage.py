@@ -26,7 +26,7 @@ from daybook.io.pins import Pin
 from daybook.model.secrets import mask_secrets, read_credential
 from daybook.plan.lineage import plan_lineage
 from daybook.plan.steps import CheckStep
-from daybook.resolve.catalog import HttpLimits, HttpRequest, fetch, parse_endpoint
+from daybook.resolve.catalog_http import HttpLimits, HttpRequest, fetch, parse_endpoint
 from daybook.runs.attempt.prepare import PreparedRun
 from daybook.runs.attempt.recorder import recorded_pins
 from daybook.runs.openlineage_datasets import (
@@ -155,7 +155,6 @@ def _shown(to: str) -> str:
 
 
 EventType: TypeAlias = Literal["START", "COMPLETE", "FAIL", "ABORT"]
-
 _SCHEMA_URL = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
 # Daybook's own, so that names of other programs do not give the same ids.
 _ID_NAMESPACE = uuid.UUID("6f1c5f3e-52d5-5a0e-9d5c-6c1a3b0c7e11")

@@ -10,12 +10,11 @@ from daybook.io.pins import FilesPin, LandedPin, Pin, TablePin
 from daybook.model.dataset import ColumnDef
 from daybook.model.datasource import IcebergSource, JdbcSource, PostgresqlSource, SparkCatalogSource, SqliteSource
 from daybook.model.types import ColumnType
+from daybook.plan.columns_read import How
 from daybook.plan.lineage import InputColumn, PlanLineage
-from daybook.plan.lineage_graph import How
 from daybook.resolve.location import Location, catalog_names
 
 Json = dict[str, Any]
-
 PRODUCER = "urn:daybook"
 _FACETS = "https://openlineage.io/spec/facets"
 _HADOOP_SCHEMES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}

@@ -24,7 +24,7 @@ from daybook.errors import DaybookError
 from daybook.errors.error import did_you_mean
 from daybook.io.bindings import PHYSICAL_TIME_COLUMNS, carried_types, validity_types
 from daybook.io.column_types import BadValueError, arrow_type, parse_texts
-from daybook.io.landing.rows import find_repeated, report_repeated
+from daybook.io.landing.repeated_keys import find_repeated, report_repeated
 from daybook.model.dataset import Dataset, TemporalMode
 from daybook.model.declaration import Declaration, NonEmptyText
 from daybook.model.definition import DeclaredVersion, Definition

@@ -10,8 +10,8 @@ from daybook.plan.steps import (
     LoadStep,
 )
 from daybook.runs.explain.row_origins import RestoredRun
+from daybook.scenarios.expected_rows import yaml_value
 from daybook.scenarios.real_rows import DatasetRows, Row
-from daybook.scenarios.report import yaml_value
 from daybook.scenarios.run_scenarios import ScenarioResult
 from daybook.scenarios.scenario import destination_name
 

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from daybook.errors import DaybookError
 from daybook.errors.render import Finding, findings_of
-from daybook.workspace.open_workspace import system_error
+from daybook.workspace.system_errors import system_error
 
 API = "/api/v1"
 REQUEST_MADE = "APPROVAL_001"

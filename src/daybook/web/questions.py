@@ -140,7 +140,7 @@ class Questions:
         reader: Hashable = None,
     ) -> Question:
         """Which rows are behind a number."""
-        from daybook.workspace.execution import explain_number
+        from daybook.workspace.explain import explain_number
 
         return self.ask(
             ("explain", run_id, operation, tuple(keys.items()), limit, depth, columns),

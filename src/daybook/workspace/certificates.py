@@ -127,14 +127,8 @@ def seal_period(
     """
     from daybook.proof.envelope import read_private_key
     from daybook.proof.new_file import check_new, write_new
-    from daybook.proof.seal import (
-        SealRequest,
-        find_sealable,
-        hold_sealed_versions,
-        keep_sealed_rows,
-        record_seal,
-        sign_period,
-    )
+    from daybook.proof.seal import hold_sealed_versions, keep_sealed_rows, record_seal, sign_period
+    from daybook.proof.sealable_period import SealRequest, find_sealable
     from daybook.runs.approvals.acts import Act, period_act
     from daybook.runs.approvals.requests import released_act
 

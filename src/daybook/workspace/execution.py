@@ -1,7 +1,7 @@
-"""Runs a project, dry-runs it, retries, replays or explains a run."""
+"""Runs a project, dry-runs it, retries or replays a run."""
 
 import datetime
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated
 
@@ -17,8 +17,6 @@ from daybook.runs.attempt.execution import execute_run, retry
 from daybook.runs.attempt.prepare import PreparedRun, check_runs, prepare_runs
 from daybook.runs.attempt.run_request import CheckedRequest, RunRequest, check_request
 from daybook.runs.environment import RunEnvironment, open_run_environment, workspace_with_store_copy
-from daybook.runs.explain import levels
-from daybook.runs.explain.levels import NumberExplanation, OperationExplanation, RowsQuestion, explain
 from daybook.runs.replay import ReplayResult, replay
 from daybook.runs.run_listener import ListenerWithout, RunListener
 from daybook.runs.run_result import RunFailedError, RunFailure, RunResult
@@ -214,43 +212,10 @@ def retry_run(workspace: OpenedWorkspace, run_id: str, *, listener: RunListener 
 def replay_run(workspace: OpenedWorkspace, run_id: str, *, keep_rows: bool = False) -> ReplayResult:
     """Compute a run again from its snapshot and compare; `keep_rows` keeps what was computed in the state folder."""
     with workspace.open_run_environment() as environment:
-        return replay(environment, _id_of(environment, run_id), keep=keep_rows)
+        return replay(environment, run_id_of(environment, run_id), keep=keep_rows)
 
 
-def explain_operation(
-    workspace: OpenedWorkspace,
-    run_id: str,
-    operation: str | None,
-    keys: Mapping[str, str | None] | None = None,
-    *,
-    limit: int = 20,
-    columns: Sequence[str] = (),
-) -> OperationExplanation:
-    """The rows that an operation of a run picked, computed again; `keys` are texts by column, None for NULL.
-
-    `columns` are shown beside the usual ones. Each row has its origin, with what to ask for the rows behind it.
-    """
-    with workspace.open_run_environment() as environment:
-        return explain(environment, _id_of(environment, run_id), operation, keys or {}, limit=limit, columns=columns)
-
-
-def explain_number(
-    workspace: OpenedWorkspace,
-    run_id: str,
-    operation: str | None,
-    keys: Mapping[str, str | None] | None = None,
-    *,
-    limit: int = 20,
-    depth: int | None = None,
-    columns: Sequence[str] = (),
-) -> NumberExplanation:
-    """Like `explain_operation`, and level by level the rows behind its rows, through all runs they went through."""
-    with workspace.open_run_environment() as environment:
-        question = RowsQuestion(_id_of(environment, run_id), operation, (keys,) if keys else ())
-        return levels.explain_number(environment, question, limit=limit, depth=depth, columns=columns)
-
-
-def _id_of(environment: RunEnvironment, run: str) -> str:
+def run_id_of(environment: RunEnvironment, run: str) -> str:
     """The id of a run that is named by it, or as PROJECT@PERIOD."""
     with environment.store.read() as transaction:
         return transaction.runs.id_of(run)

@@ -11,6 +11,7 @@ from daybook.graph.column_lineage import CloseLineage, WrittenColumn, read_close
 from daybook.model.json_fields import Hidden, ShownAs, named
 from daybook.model.project import target_name
 from daybook.model.types import SYSTEM_COLUMNS
+from daybook.plan.columns_read import How, combine
 from daybook.plan.lineage import (
     ColumnInput,
     ColumnLineage,
@@ -21,13 +22,12 @@ from daybook.plan.lineage import (
     input_order,
     kind_of,
 )
-from daybook.plan.lineage_graph import How, LineageNode, combine
+from daybook.plan.lineage_graph import LineageNode
 from daybook.plan.steps import OutputStep
 from daybook.resolve.project_files import CheckedFiles
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 PictureRole = Literal["input", "value", "selector", "join", "group", "order", "output"]
-
 _HIDDEN = ("either", "rows")
 # How a value depends on what an operation picks, joins, groups or sorts by.
 _HOW_OF_ROLE: dict[str, How] = {"selector": "selector", "join": "join", "group": "group_by", "order": "order_by"}

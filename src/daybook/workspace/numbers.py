@@ -10,8 +10,9 @@ import pyarrow as pa
 from pydantic import computed_field
 
 from daybook.compare.bridge import BridgeRequest, bridge
+from daybook.compare.bridge_result import BridgeResult, Cause
 from daybook.compare.diff import DiffRequest, diff
-from daybook.compare.result import BridgeResult, Cause, DiffResult
+from daybook.compare.diff_result import DiffResult
 from daybook.engine.java.classic import activate_session
 from daybook.errors import DaybookError
 from daybook.io.row_page import MOST_SORTED_ROWS, PageRequest, Total, csv_texts, is_summed

@@ -62,7 +62,8 @@ def describe_code(written: str) -> CodeDescription:
 
 def list_functions(name: str | None = None) -> tuple[FunctionEntry, ...]:
     """The functions of the expression language, family by family, or the one with this name."""
-    from daybook.expression.functions.function_table import FUNCTION_FAMILIES, FUNCTIONS, describe_result, format_value
+    from daybook.expression.functions.function_reference import describe_result, format_value
+    from daybook.expression.functions.function_table import FUNCTION_FAMILIES, FUNCTIONS
 
     if name is not None and name.upper() not in FUNCTIONS:
         meant = closest_match(name.upper(), FUNCTIONS)

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from daybook.compare.bridge import BridgeRequest
+from daybook.compare.bridge_result import BridgeResult
 from daybook.compare.diff import DiffRequest
-from daybook.compare.result import BridgeResult, DiffResult
+from daybook.compare.diff_result import DiffResult
 from daybook.errors import DaybookError
 from daybook.io.pins import Pin
 from daybook.io.row_page import Total

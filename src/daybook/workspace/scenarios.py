@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from daybook.errors import DaybookError
 from daybook.scenarios.engines import EngineName
+from daybook.scenarios.expected_rows import updated_scenario_text, write_scenario
 from daybook.scenarios.load_scenario import find_scenarios
-from daybook.scenarios.report import failure_lines, render_junit, updated_scenario_text, write_scenario
 from daybook.scenarios.run_scenarios import ScenarioResult, run_scenario_files
+from daybook.scenarios.scenario_report import failure_lines, render_junit
 
 if TYPE_CHECKING:
     # Scenarios of the second engine need no Spark, and no runs.

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from daybook.demo.data_files import write_workspace
+from daybook.demo.workspace_files import write_workspace
 
 SECONDS = 600
 

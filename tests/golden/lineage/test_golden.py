@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from daybook.demo.data_files import write_workspace
+from daybook.demo.workspace_files import write_workspace
 from daybook.plan.lineage import ColumnInput
 from daybook.workspace.lineage import LineageOutput, LineageResult, trace_columns
 from daybook.workspace.open_workspace import open_workspace

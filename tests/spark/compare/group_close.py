@@ -8,7 +8,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from daybook.compare.bridge import BridgeRequest, bridge
-from daybook.compare.result import BridgeResult
+from daybook.compare.bridge_result import BridgeResult
 from tests.workspaces import Folder
 
 PERIOD = "2026-01"

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from daybook.compare.bridge import BridgeRequest, bridge
-from daybook.compare.result import BridgeResult, Cause
+from daybook.compare.bridge_result import BridgeResult, Cause
 from tests.workspaces import Folder
 
 JOURNAL_COLUMNS: list[dict[str, Any]] = [

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from daybook.compare.result import CauseName
+from daybook.compare.bridge_result import CauseName
 from daybook.model.project import Project
 from daybook.model.serialization import frozen
 from daybook.model.types import ColumnType, parse_type

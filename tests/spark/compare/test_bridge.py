@@ -4,7 +4,8 @@ from decimal import Decimal
 
 import pytest
 
-from daybook.compare.result import RowCounts, add
+from daybook.compare.bridge_result import RowCounts
+from daybook.compare.exact_numbers import add
 from tests.spark.compare.journals import CLOSE, Ledger, change, convert, output, shares, totals
 from tests.workspaces import Folder
 

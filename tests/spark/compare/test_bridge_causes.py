@@ -8,8 +8,9 @@ import pytest
 
 from daybook.compare import measured_state, shared_rows
 from daybook.compare.bridge import BridgeRequest, bridge
+from daybook.compare.bridge_result import BridgeResult, RowCounts
+from daybook.compare.compared_run import RepeatedRowKeys
 from daybook.compare.diff import DiffRequest, diff
-from daybook.compare.result import BridgeResult, RepeatedRowKeys, RowCounts
 from daybook.errors import DaybookError
 from daybook.runs.attempt.run_request import RunRequest
 from daybook.runs.environment import open_run_environment

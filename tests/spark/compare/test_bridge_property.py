@@ -16,9 +16,10 @@ from daybook.compare import shared_rows
 from daybook.compare.bridge_walk import BridgeWalk, BridgeWay
 from daybook.compare.causes import find_differences, order_causes
 from daybook.compare.compared_output import ComparedOutput, RecordedRun, choose_rows
+from daybook.compare.compared_run import ComparedRows
+from daybook.compare.exact_numbers import Number, add, subtract
 from daybook.compare.hybrid import HybridRead, Hybrids
 from daybook.compare.measured_state import HybridSources, Measure, StateEngine
-from daybook.compare.result import ComparedRows, Number, add, subtract
 from daybook.definitions.loading.definition_texts import load_text
 from daybook.engine.context import SourceFrame
 from daybook.engine.working_dataset import StagingFolder

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from daybook.compare import compared_output, measured_state
 from daybook.compare.bridge import BridgeRequest, bridge
-from daybook.compare.result import RowCounts
+from daybook.compare.bridge_result import RowCounts
 from daybook.errors import CODES, DaybookError
 from tests.spark.compare.journals import (
     BY_REGION,

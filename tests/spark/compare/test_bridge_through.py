@@ -5,7 +5,8 @@ from decimal import Decimal
 import pytest
 
 from daybook.compare.bridge import BridgeRequest, bridge
-from daybook.compare.result import RowCounts, add
+from daybook.compare.bridge_result import RowCounts
+from daybook.compare.exact_numbers import add
 from tests.spark.compare.group_close import GroupClose
 from tests.spark.compare.journals import shares
 from tests.workspaces import Folder, assign, to_table

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from daybook.compare.bridge import BridgeRequest, bridge
-from daybook.compare.result import add
+from daybook.compare.exact_numbers import add
 from tests.spark.compare.random_closes import between, changed, random_close
 from tests.workspaces import Folder
 

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from daybook.compare.bridge import BridgeRequest, bridge
 from daybook.compare.diff import DiffRequest, diff
-from daybook.compare.result import DiffResult
+from daybook.compare.diff_result import DiffResult
 from daybook.errors import DaybookError
 from daybook.runs.run_result import RunFailedError
 from tests.workspaces import ORDERS, Folder, assign, to_path, to_table

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from daybook.demo.data_files import write_data, write_workspace
+from daybook.demo.generated_data import write_data
 from daybook.demo.month_close import DemoResult, close_month
+from daybook.demo.workspace_files import write_workspace
 from daybook.workspace.open_workspace import OpenedWorkspace, open_workspace
 from daybook.workspace.runs import list_runs
 from tests.spark_session import as_users_run_it

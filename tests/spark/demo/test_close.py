@@ -19,7 +19,8 @@ from daybook.runs.attempt.run_request import RunRequest
 from daybook.runs.explain import selected_rows
 from daybook.runs.explain.levels import ExplanationLevel
 from daybook.runs.run_result import RunResult
-from daybook.workspace.execution import explain_number, run_project
+from daybook.workspace.execution import run_project
+from daybook.workspace.explain import explain_number
 from daybook.workspace.open_workspace import open_workspace
 from tests.close_by_hand import balances_by_hand, by_account_type, close_by_hand
 from tests.office import convert, sheet_formulas, sheet_values, without_stored_values

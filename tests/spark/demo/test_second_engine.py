@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from daybook.demo.data_files import write_data, write_workspace
+from daybook.demo.generated_data import write_data
+from daybook.demo.workspace_files import write_workspace
 from daybook.model.types import value_text
 from daybook.runs.attempt.run_request import RunRequest
 from daybook.workspace.execution import run_project

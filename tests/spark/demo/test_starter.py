@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from daybook.definitions.loading import load_workspace
-from daybook.demo.data_files import Template, write_workspace
+from daybook.demo.workspace_files import Template, write_workspace
 from daybook.runs.attempt.run_request import RunRequest
 from daybook.runs.environment import open_run_environment
 from daybook.scenarios.load_scenario import find_scenarios

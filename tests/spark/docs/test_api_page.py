@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from daybook.demo.data_files import write_workspace
+from daybook.demo.workspace_files import write_workspace
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "api.md"
 

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import daybook
-from daybook.demo.data_files import write_workspace
+from daybook.demo.workspace_files import write_workspace
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 
 from daybook.compare.bridge import BridgeRequest
 from daybook.compare.diff import DiffRequest
-from daybook.demo.data_files import write_data, write_workspace
+from daybook.demo.generated_data import write_data
+from daybook.demo.workspace_files import write_workspace
 from daybook.io.formats.delta.table import read_rows
 from daybook.runs.attempt.run_request import RunRequest
 from daybook.workspace.close import close_status

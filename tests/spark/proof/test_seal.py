@@ -18,7 +18,8 @@ from daybook.errors import DaybookError
 from daybook.model.settings import RetentionSettings
 from daybook.proof.certificate import read_certificate
 from daybook.proof.envelope import read_private_key
-from daybook.proof.seal import SealRequest, find_sealable, record_seal, sign_period
+from daybook.proof.seal import record_seal, sign_period
+from daybook.proof.sealable_period import SealRequest, find_sealable
 from daybook.proof.verification import Verification
 from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.garbage import collect_garbage

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from daybook.scenarios.report import failure_lines
 from daybook.scenarios.run_scenarios import run_scenario_file
+from daybook.scenarios.scenario_report import failure_lines
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 FILES = sorted(SCENARIOS.rglob("*.yaml"))

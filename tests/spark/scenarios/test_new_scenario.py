@@ -12,8 +12,8 @@ from daybook.errors import DaybookError, Notice
 from daybook.runs.run_listener import RunListener
 from daybook.scenarios.load_scenario import load_scenario
 from daybook.scenarios.new_scenario import NewScenario, write_new_scenario
-from daybook.scenarios.report import failure_lines
 from daybook.scenarios.run_scenarios import run_scenario_file
+from daybook.scenarios.scenario_report import failure_lines
 from daybook.scenarios.time_limit import TimeLimit
 from tests.workspaces import Folder, assign, to_table
 

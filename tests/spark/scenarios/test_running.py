@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 from daybook.engine.pipeline import OutputFrame
 from daybook.errors import DaybookError
 from daybook.scenarios import engines
-from daybook.scenarios.report import failure_lines
 from daybook.scenarios.run_scenarios import ScenarioResult, run_scenario_file, run_scenario_files
+from daybook.scenarios.scenario_report import failure_lines
 
 OUTPUT = "{type: output, arguments: {destination: {location: out.csv}}}"
 

@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 
 from daybook.errors import DaybookError
 from daybook.scenarios.engines import EngineName
-from daybook.scenarios.report import failure_lines
 from daybook.scenarios.run_scenarios import ScenarioResult, run_scenario_file
+from daybook.scenarios.scenario_report import failure_lines
 from tests.workspaces import Folder, assign, no_session, to_table
 
 COLUMNS: list[dict[str, Any]] = [

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 from starlette.testclient import TestClient
 
 from daybook.web.server import create_app
-from daybook.workspace.execution import explain_number
+from daybook.workspace.explain import explain_number
 from daybook.workspace.open_workspace import open_workspace
 from daybook.workspace.result_json import as_json
 from tests.page import TOKEN, page_folder, site

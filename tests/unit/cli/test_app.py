@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from daybook.cli.app import main
-from daybook.demo.data_files import write_workspace
+from daybook.demo.workspace_files import write_workspace
 from daybook.errors import DaybookError
 from daybook.workspace import validate
 

@@ -8,17 +8,9 @@ from decimal import Decimal
 import pytest
 
 from daybook.cli.compare import show_bridge, show_diff, split_columns
-from daybook.compare.result import (
-    Cause,
-    ColumnTotal,
-    DiffCounts,
-    DiffResult,
-    GroupBridge,
-    RepeatedRowKeys,
-    RowChange,
-    RowCounts,
-    RowEffect,
-)
+from daybook.compare.bridge_result import Cause, GroupBridge, RowCounts, RowEffect
+from daybook.compare.compared_run import RepeatedRowKeys
+from daybook.compare.diff_result import ColumnTotal, DiffCounts, DiffResult, RowChange
 from daybook.model.types import Value
 from tests.comparisons import ORDERS, ROUNDING, ROWS, A, a_bridge, shares
 from tests.comparisons import B as COMPLETED

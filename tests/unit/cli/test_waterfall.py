@@ -7,7 +7,8 @@ import pytest
 from rich.cells import cell_len
 
 from daybook.cli.waterfall import has_cut_axis, waterfall
-from daybook.compare.result import BridgeResult, Cause, CauseName, ComparedRows, ComparedRun
+from daybook.compare.bridge_result import BridgeResult, Cause, CauseName
+from daybook.compare.compared_run import ComparedRows, ComparedRun
 
 RUN = ComparedRun("20260201-100000-aaaaaa", "close", 1, "2026-01")
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from daybook.compare.bridge_result import CauseName
 from daybook.compare.causes import order_causes
-from daybook.compare.result import CauseName
 from daybook.errors import DaybookError
 
 ORDERS = CauseName("data", "orders", "data of orders")

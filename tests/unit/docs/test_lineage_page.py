@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from daybook.cli.app import main
-from daybook.demo.data_files import write_workspace
+from daybook.demo.workspace_files import write_workspace
 from daybook.workspace.lineage import LineagePicture, trace_columns
 from daybook.workspace.mermaid import picture_as_mermaid
 from daybook.workspace.open_workspace import open_workspace

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from daybook.cli.app import main
-from daybook.demo.data_files import write_workspace
+from daybook.demo.workspace_files import write_workspace
 
 README = Path(__file__).parents[3] / "README.md"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.scenarios.report import failure_lines
 from daybook.scenarios.run_scenarios import run_scenario_files
+from daybook.scenarios.scenario_report import failure_lines
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from daybook.demo.data_files import write_workspace
+from daybook.demo.workspace_files import write_workspace
 from daybook.errors import DaybookError, Notice
 from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt.prepare import PreparedRun
@@ -19,12 +19,12 @@ from daybook.workspace.execution import (
     RangeResult,
     check_requests,
     dry_run_project,
-    explain_operation,
     parse_as_of,
     replay_run,
     retry_run,
     run_project,
 )
+from daybook.workspace.explain import explain_operation
 from daybook.workspace.lifecycle import activate_project
 from daybook.workspace.open_workspace import open_workspace
 from daybook.workspace.result_json import as_json, json_text

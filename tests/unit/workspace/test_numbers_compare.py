@@ -7,8 +7,9 @@ from typing import cast
 import pytest
 
 from daybook.compare.bridge import BridgeRequest, bridge
+from daybook.compare.bridge_result import Cause, GroupBridge, RowCounts
 from daybook.compare.diff import DiffRequest, diff
-from daybook.compare.result import Cause, DiffCounts, DiffResult, GroupBridge, RowChange, RowCounts
+from daybook.compare.diff_result import DiffCounts, DiffResult, RowChange
 from daybook.errors import DaybookError
 from daybook.runs.attempt.run_request import RunRequest
 from daybook.workspace.numbers import causes_table, changes_table, groups_table, parse_tolerance

@@ -3,7 +3,8 @@
 from decimal import Decimal
 from xml.etree import ElementTree
 
-from daybook.compare.result import BridgeResult, Cause, CauseName, ComparedRows, ComparedRun, RowCounts
+from daybook.compare.bridge_result import BridgeResult, Cause, CauseName, RowCounts
+from daybook.compare.compared_run import ComparedRows, ComparedRun
 from daybook.workspace.numbers import draw_bridge
 
 SVG = "{http://www.w3.org/2000/svg}"

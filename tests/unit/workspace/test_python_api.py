@@ -11,7 +11,7 @@ from typing import Any, assert_type
 import pytest
 
 import daybook
-from daybook.demo.data_files import write_workspace
+from daybook.demo.workspace_files import write_workspace
 from daybook.workspace.close import CloseStatus
 from daybook.workspace.python_api.arguments import check_of
 from daybook.workspace.runs import RunListing

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import daybook
-from daybook.demo.data_files import write_workspace
+from daybook.demo.workspace_files import write_workspace
 from daybook.workspace import open_workspace
 
 WORKSPACE = Path(open_workspace.__file__).parent

@@ -11,19 +11,10 @@ import pyarrow as pa
 import pytest
 
 import daybook
+from daybook.compare.bridge_result import BridgeResult, Cause, CauseName, RowCounts
+from daybook.compare.compared_run import ComparedRows, ComparedRun
 from daybook.compare.diff import DiffRequest
-from daybook.compare.result import (
-    BridgeResult,
-    Cause,
-    CauseName,
-    ColumnTotal,
-    ComparedRows,
-    ComparedRun,
-    DiffCounts,
-    DiffResult,
-    RowChange,
-    RowCounts,
-)
+from daybook.compare.diff_result import ColumnTotal, DiffCounts, DiffResult, RowChange
 from daybook.errors import DaybookError
 from daybook.workspace import report as report_module
 from daybook.workspace.open_workspace import open_workspace

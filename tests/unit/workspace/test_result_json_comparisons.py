@@ -2,19 +2,10 @@
 
 from decimal import Decimal
 
-from daybook.compare.result import (
-    Cause,
-    ColumnTotal,
-    DiffCounts,
-    DiffResult,
-    GroupBridge,
-    RepeatedRowKeys,
-    RowChange,
-    RowCounts,
-    RowEffect,
-    add,
-    subtract,
-)
+from daybook.compare.bridge_result import Cause, GroupBridge, RowCounts, RowEffect
+from daybook.compare.compared_run import RepeatedRowKeys
+from daybook.compare.diff_result import ColumnTotal, DiffCounts, DiffResult, RowChange
+from daybook.compare.exact_numbers import add, subtract
 from daybook.workspace.result_json import as_json
 from tests.comparisons import ORDERS, ROUNDING, ROWS, A, B, a_bridge, shares
 

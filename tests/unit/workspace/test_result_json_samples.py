@@ -4,20 +4,9 @@ import datetime
 from decimal import Decimal
 from typing import Any
 
-from daybook.compare.result import (
-    Cause,
-    CauseShare,
-    ColumnTotal,
-    DiffCounts,
-    DiffResult,
-    GroupBridge,
-    OneSidedColumns,
-    RepeatedRowKeys,
-    RetypedColumn,
-    RowChange,
-    RowCounts,
-    RowEffect,
-)
+from daybook.compare.bridge_result import Cause, CauseShare, GroupBridge, RowCounts, RowEffect
+from daybook.compare.compared_run import RepeatedRowKeys
+from daybook.compare.diff_result import ColumnTotal, DiffCounts, DiffResult, OneSidedColumns, RetypedColumn, RowChange
 from daybook.engine.java.warm_folder import WarmUpProgress
 from daybook.errors import DaybookError, Span, notice
 from daybook.errors.render import findings_of

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from daybook.demo.data_files import write_workspace
+from daybook.demo.workspace_files import write_workspace
 from daybook.errors import DaybookError
 from daybook.workspace.scenarios import ScenarioReport, run_scenarios, select_scenarios
 from tests.workspaces import no_session

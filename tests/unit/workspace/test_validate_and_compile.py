@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from daybook.demo.data_files import write_workspace
+from daybook.demo.workspace_files import write_workspace
 from daybook.errors import DaybookError
 from daybook.workspace.compilation import compile_project
 from daybook.workspace.open_workspace import open_workspace

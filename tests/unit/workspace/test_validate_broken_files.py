@@ -8,7 +8,8 @@ import pytest
 from daybook.errors import DaybookError, Notice, flatten
 from daybook.runs.attempt.run_request import RunRequest
 from daybook.workspace.compilation import compile_project
-from daybook.workspace.execution import dry_run_project, explain_operation, replay_run, retry_run
+from daybook.workspace.execution import dry_run_project, replay_run, retry_run
+from daybook.workspace.explain import explain_operation
 from daybook.workspace.lifecycle import activate_project, apply_changes, deactivate_project, plan_changes
 from daybook.workspace.maintenance import apply_retention, examine
 from daybook.workspace.open_workspace import OpenedWorkspace, open_workspace

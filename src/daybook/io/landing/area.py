@@ -31,7 +31,8 @@ from daybook.io.filesystem import (
     remove_folder,
     spark_uri,
 )
-from daybook.io.landing.rows import Batch, RepeatedKeys, find_repeated, find_repeated_by_spark
+from daybook.io.landing.batches import Batch
+from daybook.io.landing.repeated_keys import RepeatedKeys, find_repeated, find_repeated_by_spark
 from daybook.io.storage import PROVIDER_STORAGE, ArrowPath, Storage
 from daybook.model.dataset import Dataset
 from daybook.model.types import (

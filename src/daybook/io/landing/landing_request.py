@@ -19,7 +19,7 @@ from daybook.io.filesystem import (
 )
 from daybook.io.formats.files.manifest import read_manifest
 from daybook.io.landing.area import IN_MEMORY_BYTES, LandingArea
-from daybook.io.landing.rows import ImpliedColumns
+from daybook.io.landing.batches import ImpliedColumns
 from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.model.datasource import DataSource
 from daybook.model.definition import DatasetVersion

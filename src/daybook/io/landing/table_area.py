@@ -29,7 +29,8 @@ from daybook.io.landing.area import (
     landing_from_text,
     occurrence_numbers,
 )
-from daybook.io.landing.rows import Batch, find_repeated, find_repeated_by_spark
+from daybook.io.landing.batches import Batch
+from daybook.io.landing.repeated_keys import find_repeated, find_repeated_by_spark
 from daybook.io.state_tables import StateTables, named_columns, stored_names, stream_batches
 from daybook.model.dataset import Dataset
 

@@ -13,16 +13,8 @@ from daybook.engine.pipeline import Pipeline
 from daybook.errors import Notice, notice
 from daybook.expression import quote_identifier
 from daybook.expression.typed_tree import AllRows, ColumnValue, TypedNode
-from daybook.io.formats.xlsx.live import (
-    GROUP_COLUMN,
-    OPERATION_SEQ,
-    ROW_ID,
-    Formula,
-    LiveAggregate,
-    LiveWorkbookWriter,
-    NoFormulaError,
-    aggregation_formula,
-)
+from daybook.io.formats.xlsx.formulas import Formula, NoFormulaError, aggregation_formula
+from daybook.io.formats.xlsx.live_workbook import GROUP_COLUMN, OPERATION_SEQ, ROW_ID, LiveAggregate, LiveWorkbookWriter
 from daybook.io.read_source import ReadSource
 from daybook.io.state_tables import stream_parquet
 from daybook.io.target import OutputColumn

@@ -24,7 +24,6 @@ from daybook.workspace.approvals import (
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 router = api_router()
-
 _Number = Annotated[int, Path(description="As `requests` lists it.", ge=1)]
 
 

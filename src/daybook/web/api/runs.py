@@ -8,8 +8,9 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 from starlette.responses import Response, StreamingResponse
 
+from daybook.compare.bridge_result import BridgeResult
+from daybook.compare.diff_result import DiffResult
 from daybook.compare.impact import ImpactResult
-from daybook.compare.result import BridgeResult, DiffResult
 from daybook.errors import DaybookError
 from daybook.store.records import RunStatus
 from daybook.web.api.answer import (

@@ -313,7 +313,7 @@ def impact(
 
 def _difference(before: Any, after: Any) -> Any:
     """Of two numbers; a row that is missing on one side moves the total by all of its number."""
-    from daybook.compare.result import subtract
+    from daybook.compare.exact_numbers import subtract
 
     numbers = [value for value in (before, after) if value is not None]
     if not numbers or not all(map(is_number, numbers)):

@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from daybook.errors import DaybookError
 from daybook.model.definition import DEFINITION_KINDS
-from daybook.workspace.open_workspace import system_error
+from daybook.workspace.system_errors import system_error
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")

@@ -10,7 +10,8 @@ from daybook.workspace.result_json import as_json
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from daybook.compare.result import BridgeResult, DiffResult
+    from daybook.compare.bridge_result import BridgeResult
+    from daybook.compare.diff_result import DiffResult
     from daybook.model.types import Value
     from daybook.runs.explain.levels import NumberExplanation, OperationExplanation
     from daybook.runs.run_result import OutputResult, RunResult

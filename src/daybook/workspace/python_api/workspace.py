@@ -282,7 +282,7 @@ class Workspace:
         columns it groups by, and its summary rows are computed again, too. `Explanation.follow` goes on to the rows
         behind the rows, in whichever run they were made.
         """
-        from daybook.workspace.execution import explain_number, explain_operation
+        from daybook.workspace.explain import explain_number, explain_operation
 
         texts = {column: None if value is None else value_text(value) for column, value in keys.items()}
 

@@ -31,8 +31,8 @@ from daybook.io.formats.files.format import (
     write_text_lines,
 )
 from daybook.io.formula_text import FORMULA_START
+from daybook.io.landing.batches import Batch, FileRows, RowSource, bad_value_error
 from daybook.io.landing.landing_request import TextFile
-from daybook.io.landing.rows import Batch, FileRows, RowSource, bad_value_error
 from daybook.io.state_tables import text_lines
 from daybook.io.target import FileTarget, OutputColumn
 from daybook.model.definition import DatasetVersion

@@ -45,8 +45,8 @@ from daybook.io.formats.files.one_object import (
     put_file,
     staging_folder,
 )
+from daybook.io.landing.batches import ImpliedColumns
 from daybook.io.landing.landing_request import TextFile
-from daybook.io.landing.rows import ImpliedColumns
 from daybook.io.leftovers import search_folder
 from daybook.io.state_tables import stream_parquet
 from daybook.io.storage import PROVIDER_STORAGE, Storage, bucket_of

@@ -26,8 +26,8 @@ from daybook.io.formats.jdbc.table import (
     jdbc_source,
     jdbc_transaction,
 )
+from daybook.io.landing.batches import RowSource
 from daybook.io.landing.landing_request import LandingRequest
-from daybook.io.landing.rows import RowSource
 from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.io.target import OutputColumn, TableTarget
 from daybook.io.writer import FingerprintObserver, StagedOutput

@@ -18,7 +18,7 @@ from daybook.io.bindings import Binding, bind_columns, missing_column_errors
 from daybook.io.column_types import arrow_equivalent, arrow_type, stored_type_fits
 from daybook.io.filesystem import arrow_path, list_files, spark_uri
 from daybook.io.formats.databases.dialect import read_secret
-from daybook.io.landing.rows import Batch, row_position_from
+from daybook.io.landing.batches import Batch, row_position_from
 from daybook.io.storage import Storage
 from daybook.model.datasource import DataSource, JdbcSource
 from daybook.model.definition import DatasetVersion

@@ -33,8 +33,8 @@ from daybook.io.formats.postgresql.table import (
     connection_uri,
     postgresql_source,
 )
+from daybook.io.landing.batches import RowSource
 from daybook.io.landing.landing_request import LandingRequest
-from daybook.io.landing.rows import RowSource
 from daybook.io.pins import TableState
 from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.io.stored_rows import SourceBlock, StoredRows, dataset_of

@@ -18,7 +18,7 @@ from daybook.errors import DaybookError, raise_all
 from daybook.io.bindings import Binding, bind_columns, missing_column_errors
 from daybook.io.column_types import BadValueError, holds_digits, parse_texts, refuse_dates_out_of_range
 from daybook.io.formats.databases.dialect import SqlType, SqlTypes, read_secret
-from daybook.io.landing.rows import Batch, bad_value_error, row_position_from
+from daybook.io.landing.batches import Batch, bad_value_error, row_position_from
 from daybook.model.datasource import DataSource, PostgresqlSource
 from daybook.model.definition import DatasetVersion
 from daybook.model.secrets import mask_host, mask_secrets

@@ -26,8 +26,8 @@ from daybook.io.column_types import BadValueError, parse_texts
 from daybook.io.format import Format, Leftover
 from daybook.io.formats.databases.dialect import Database, Dialect, SqlType, SqlTypes, stored_columns
 from daybook.io.formats.databases.writer import DatabaseWriter
+from daybook.io.landing.batches import Batch, RowSource, bad_value_error, row_position_from
 from daybook.io.landing.landing_request import LandingRequest
-from daybook.io.landing.rows import Batch, RowSource, bad_value_error, row_position_from
 from daybook.io.leftovers import search_folder
 from daybook.io.pins import TableState
 from daybook.io.storage import PROVIDER_STORAGE, Storage

@@ -30,8 +30,8 @@ from daybook.io.formats.xlsx.cells import (
 from daybook.io.formats.xlsx.package import Package
 from daybook.io.formats.xlsx.sheet import SheetReader, SheetRow
 from daybook.io.formats.xlsx.workbook import Selection, Workbook
+from daybook.io.landing.batches import Batch, FileRows, RowSource
 from daybook.io.landing.landing_request import TextFile
-from daybook.io.landing.rows import Batch, FileRows, RowSource
 from daybook.io.target import FileTarget, OutputColumn
 from daybook.io.writer import CheckedTarget, remove_tree
 from daybook.model.definition import DatasetVersion

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from daybook.io.formats.xlsx.format import XlsxRows
-from daybook.io.landing.rows import Batch
+from daybook.io.landing.batches import Batch
 from daybook.model.dataset import ColumnDef, Dataset, MainTable
 from daybook.model.definition import DatasetVersion
 from daybook.resolve.location import Location

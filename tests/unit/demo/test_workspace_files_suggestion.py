@@ -8,7 +8,7 @@ import pytest
 
 from daybook.cli.app import main
 from daybook.cli.demo import show_next_steps
-from daybook.demo.data_files import make_demo_workspace
+from daybook.demo.workspace_files import make_demo_workspace
 from tests.unit.cli.test_run_results import RESULT
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from daybook.expression import Grouping, Scope, compile_expression
-from daybook.io.formats.xlsx.live import Formula, NoFormulaError, aggregation_formula
+from daybook.io.formats.xlsx.formulas import Formula, NoFormulaError, aggregation_formula
 from daybook.model.types import parse_type
 from daybook.plan.steps import ComputedColumn
 

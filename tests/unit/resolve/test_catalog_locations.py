@@ -17,7 +17,7 @@ from daybook.model.calendar import Period
 from daybook.model.definition import TableVersion
 from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.resolve.calendars.periods import period_of
-from daybook.resolve.catalog import HttpLimits
+from daybook.resolve.catalog_http import HttpLimits
 from daybook.resolve.location import Resolution
 from daybook.resolve.resolution import resolve_dataset
 from tests.unit.resolve.definitions import in_memory, orders, resolver, source

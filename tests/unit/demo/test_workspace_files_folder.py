@@ -7,7 +7,7 @@ import pytest
 
 from daybook.cli.app import main
 from daybook.definitions.loading import load_workspace
-from daybook.demo.data_files import Template, has_template_files, make_demo_workspace, write_workspace
+from daybook.demo.workspace_files import Template, has_template_files, make_demo_workspace, write_workspace
 from daybook.errors import DaybookError
 
 

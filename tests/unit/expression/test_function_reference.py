@@ -2,15 +2,14 @@
 
 from pathlib import Path
 
-from daybook.expression.functions.function_table import FUNCTIONS, reference_page
+from daybook.expression.functions.function_reference import reference_page
+from daybook.expression.functions.function_table import FUNCTIONS
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "functions.md"
 
 
 def test_the_page_is_current() -> None:
-    assert PAGE.read_text(encoding="utf-8") == reference_page(), (
-        "write it again: python -m daybook.expression.functions.function_table"
-    )
+    assert PAGE.read_text(encoding="utf-8") == reference_page(), "write it again: make reference"
 
 
 def test_every_function_has_its_row() -> None:

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from daybook.compare.result import Number, add, subtract
+from daybook.compare.exact_numbers import Number, add, subtract
 
 WIDE = Decimal("12345678901234567890123456789012345678")
 

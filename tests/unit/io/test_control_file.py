@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.io.control_totals import ControlFigures, read_control_file
+from daybook.io.control_file import ControlFigures, read_control_file
 
 
 def read(folder: Path, content: bytes) -> ControlFigures:

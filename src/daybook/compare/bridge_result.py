@@ -1,12 +1,12 @@
-"""The results of comparing two runs: a diff of their outputs, and a bridge that explains a total."""
+"""The result of a bridge: why a total moved from one run to another."""
 
-import math
 from dataclasses import dataclass, field
-from decimal import Context, Decimal
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal
 
 from pydantic import computed_field
 
+from daybook.compare.compared_run import NO_REPEATED_KEYS, ComparedRows, KeyedChange, RepeatedRowKeys, RunById
+from daybook.compare.exact_numbers import Number, add, subtract
 from daybook.model.json_fields import (
     ExactNumber,
     ExactValues,
@@ -14,171 +14,16 @@ from daybook.model.json_fields import (
     Merged,
     Notices,
     OptionalExactNumber,
-    OptionalExactValues,
     ShownAs,
     UnlessEmpty,
     UnlessNone,
-    is_none,
     named,
 )
 
-# Exact where the column is; a float only for columns that are floats.
-Number: TypeAlias = int | Decimal | float
-
-# Of what two sums of the same floats may differ by.
-_FLOAT_PARTS = 1e-9
-
 # More causes than these are no picture; the smallest become one bar.
 MOST_BARS = 12
-
-# No sum of columns, which have at most 38 digits, needs more digits.
-_WIDE = Context(prec=100)
-
-KeyOrigin = Literal["given", "group_by", "natural_key", "row_id"]
 CauseKind = Literal["data", "as_of", "dataset", "parameter", "timestamp", "period", "definition"]
 OperationChange = Literal["changed", "added", "removed", "moved"]
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedRun:
-    """One side of a comparison; `is_computed` when its rows were computed again instead of read from its table."""
-
-    run_id: str
-    project_id: str
-    project_version: int
-    period: str
-    is_draft: bool = False
-    is_computed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedRows:
-    """Which rows of an output are compared: those that one operation made, 0 being the loaded rows.
-
-    `name` is the operation's name; the two seqs differ where the operation was moved.
-    """
-
-    seq_a: Annotated[int, named("a")]
-    seq_b: Annotated[int, named("b")]
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class DiffCounts:
-    """Rows on each side, and how they compare: `a` = removed + changed + same, `b` = added + changed + same."""
-
-    a: int
-    b: int
-    added: int
-    removed: int
-    changed: int
-    same: int
-
-
-@dataclass(frozen=True, slots=True)
-class RepeatedRowKeys:
-    """How many keys occur more than once on each side; their rows are compared as a whole, never as pairs."""
-
-    a: int = 0
-    b: int = 0
-
-    def __bool__(self) -> bool:
-        return bool(self.a or self.b)
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnTotal:
-    """`difference` is `after` less `before`; both are 0 where no row has a value."""
-
-    column: str
-    before: ExactNumber
-    after: ExactNumber
-    difference: ExactNumber
-
-
-@dataclass(frozen=True, slots=True)
-class RowsOfKey:
-    """How many rows of each side have a key."""
-
-    a: int
-    b: int
-
-
-@dataclass(frozen=True, slots=True)
-class RowChange:
-    """A row by its key; `before` is None for an added row, `after` for a removed one.
-
-    `rows_a` and `rows_b` are how many rows have the key; with more than one, numbers are sums over them.
-    """
-
-    key: ExactValues
-    before: OptionalExactValues
-    after: OptionalExactValues
-    rows_a: Hidden[int] = 1
-    rows_b: Hidden[int] = 1
-
-    @computed_field(exclude_if=is_none)  # type: ignore[prop-decorator]
-    @property
-    def rows(self) -> RowsOfKey | None:
-        """How many rows have the key, where it is more than one."""
-        return RowsOfKey(self.rows_a, self.rows_b) if max(self.rows_a, self.rows_b) > 1 else None
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns whose values differ; all columns for an added or removed row."""
-        before, after = self.before, self.after
-        if before is None or after is None:
-            return tuple((before or after) or {})
-        return tuple(name for name in before if before[name] != after.get(name))
-
-
-@dataclass(frozen=True, slots=True)
-class RetypedColumn:
-    column: str
-    type_a: Annotated[str, named("a")]
-    type_b: Annotated[str, named("b")]
-
-
-@dataclass(frozen=True, slots=True)
-class OneSidedColumns:
-    """The columns that only one side has."""
-
-    a: tuple[str, ...] = ()
-    b: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.a or self.b)
-
-
-def _run_id(run: ComparedRun) -> str:
-    return run.run_id
-
-
-RunById = Annotated[ComparedRun, ShownAs(_run_id, str)]
-
-
-@dataclass(frozen=True, slots=True)
-class DiffResult:
-    """What two runs wrote, row by row; `changes` are the largest, `output` is the destination."""
-
-    a: RunById
-    b: RunById
-    output: str
-    operation: ComparedRows
-    key: tuple[str, ...]
-    key_origin: KeyOrigin
-    rows: DiffCounts
-    totals: tuple[ColumnTotal, ...]
-    changes: tuple[RowChange, ...]
-    repeated: UnlessEmpty[Annotated[RepeatedRowKeys, named("repeated_keys")]] = RepeatedRowKeys()
-    only_in: UnlessEmpty[OneSidedColumns] = OneSidedColumns()
-    retyped: UnlessEmpty[tuple[RetypedColumn, ...]] = ()
-    notices: Notices = ()
-
-    @property
-    def is_same(self) -> bool:
-        """Whether the rows are the same on both sides."""
-        return not (self.rows.added or self.rows.removed or self.rows.changed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,24 +52,13 @@ class RowCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class RowEffect:
+class RowEffect(KeyedChange):
     """A row of a dataset that changed, and what it did to the measure; `effect` is None where that is not known.
 
     `rows_a` and `rows_b` are how many rows have the key; with more than one, numbers and the effect are sums over them.
     """
 
-    key: ExactValues
-    before: OptionalExactValues
-    after: OptionalExactValues
     effect: OptionalExactNumber
-    rows_a: Hidden[int] = 1
-    rows_b: Hidden[int] = 1
-
-    @computed_field(exclude_if=is_none)  # type: ignore[prop-decorator]
-    @property
-    def rows(self) -> RowsOfKey | None:
-        """How many rows have the key, where it is more than one."""
-        return RowsOfKey(self.rows_a, self.rows_b) if max(self.rows_a, self.rows_b) > 1 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +89,7 @@ class Cause:
     # The changes of data by their number, and the largest.
     rows: UnlessNone[RowCounts | None] = None
     largest: UnlessNone[tuple[RowEffect, ...] | None] = None
-    repeated: UnlessEmpty[Annotated[RepeatedRowKeys, named("repeated_keys")]] = RepeatedRowKeys()
+    repeated: UnlessEmpty[Annotated[RepeatedRowKeys, named("repeated_keys")]] = NO_REPEATED_KEYS
     explained_by: UnlessNone[int | None] = None
     reason: Hidden[str | None] = None
 
@@ -367,28 +201,3 @@ class BridgeResult:
         if not small:
             return single
         return (*single, (f"{len(small)} smaller causes", add(*(cause.share for cause in small)), None))
-
-
-def subtract(after: Number, before: Number) -> Number:
-    """Exact for exact numbers, whatever the precision of the decimal context; nothing lies between equal infinities."""
-    if isinstance(after, float) or isinstance(before, float):
-        return 0.0 if after == before else float(after) - float(before)
-    # A minus before a decimal rounds to the precision of the context.
-    return _WIDE.subtract(Decimal(after), Decimal(before))
-
-
-def is_about(one: Number, other: Number) -> bool:
-    """Whether two numbers are the same; floats as far as two sums of the same floats are."""
-    if not isinstance(one, float) and not isinstance(other, float):
-        return one == other
-    return one == other or math.isclose(one, other, rel_tol=_FLOAT_PARTS) or (math.isnan(one) and math.isnan(other))
-
-
-def add(*numbers: Number) -> Number:
-    """The sum; exact unless a float is among them."""
-    if any(isinstance(number, float) for number in numbers):
-        return float(sum(float(number) for number in numbers))
-    total = Decimal(0)
-    for number in numbers:
-        total = _WIDE.add(total, Decimal(number))
-    return total

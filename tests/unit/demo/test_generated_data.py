@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from daybook.demo.data_files import write_data
+from daybook.demo.generated_data import write_data
 
 JOURNALS = 900
 

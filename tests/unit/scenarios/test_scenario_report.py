@@ -4,10 +4,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from daybook.scenarios.report import failure_lines
 from daybook.scenarios.row_matching import compare_rows
 from daybook.scenarios.run_scenarios import ScenarioResult
 from daybook.scenarios.scenario import Expectation
+from daybook.scenarios.scenario_report import failure_lines
 
 
 def row(region: str, sales: str, orders: int) -> dict[str, Any]:
