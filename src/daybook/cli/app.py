@@ -13,13 +13,16 @@ from typer.core import TyperGroup
 
 from daybook.cli import (
     approvals,
+    bridge,
     certificates,
     close,
-    compare,
     demo,
+    diff,
+    engine,
     explain,
     expressions,
     impact,
+    init,
     lifecycle,
     lineage,
     log,
@@ -27,12 +30,14 @@ from daybook.cli import (
     people,
     periods,
     policy,
+    preview,
     recompute,
     report,
     run,
     runs,
     scenarios,
     serve,
+    slices,
     totals,
     validate,
 )
@@ -132,7 +137,7 @@ def root(
     context.obj = RootOptions(workspace, debug, quiet, verbose)
 
 
-add_command(app, "init", demo.init, "daybook init sales")
+add_command(app, "init", init.init, "daybook init sales")
 
 
 add_command(app, "demo", demo.demo, "daybook demo", "daybook demo my-close --period 2026-02")
@@ -233,7 +238,7 @@ add_command(app, "serve", serve.serve, "daybook serve", "daybook serve --port 90
 add_command(
     app,
     "diff",
-    compare.diff,
+    diff.diff,
     "daybook diff 20260131-180000-4f1c2a 20260207-090000-91b3d0",
     "daybook diff close@2026-01 close@2026-02 totals --key region",
     "daybook diff close@2026-01 close@2026-02 --rows 0 --tolerance 0.01 --json",
@@ -243,7 +248,7 @@ add_command(
 add_command(
     app,
     "bridge",
-    compare.bridge,
+    bridge.bridge,
     "daybook bridge close@2026-01 close@2026-02 --measure total",
     "daybook bridge 20260131-180000-4f1c2a 20260207-090000-91b3d0 -m total --by region",
     "daybook bridge close@2026-01 close@2026-02 -m total --order definition,data --json",
@@ -272,7 +277,7 @@ add_command(
 add_command(
     app,
     "preview",
-    recompute.preview,
+    preview.preview,
     "daybook preview close --period 2026-01",
     "daybook preview close --period 2026-01 --set threshold=250 --rows 3 --watch",
 )
@@ -371,10 +376,10 @@ add_command(
 app.add_typer(certificates.keys_app, name="keys")
 
 
-app.add_typer(maintenance.slices_app, name="slices")
+app.add_typer(slices.app, name="slices")
 
 
-app.add_typer(maintenance.app, name="engine")
+app.add_typer(engine.app, name="engine")
 
 
 add_command(app, "functions", expressions.functions, "daybook functions", "daybook functions EOMONTH")

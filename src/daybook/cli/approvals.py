@@ -4,18 +4,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from daybook.cli.arguments import AsJson
+from daybook.cli.arguments import AsJson, ReasonOption
 from daybook.cli.open_workspace import open_workspace, proven
-from daybook.cli.terminal import echo, echo_coloured, echo_json, echo_note, show_table
+from daybook.cli.terminal import echo, echo_difference, echo_json, echo_note, show_table
 
 if TYPE_CHECKING:
     from daybook.runs.approvals.requests import ApprovalRequest
 
 NumberArgument = Annotated[int, typer.Argument(metavar="NUMBER", help="As `daybook requests` lists it.", min=1)]
-ReasonOption = Annotated[
-    str | None, typer.Option("--reason", metavar="TEXT", help="The reason; it is recorded permanently.")
-]
-_LINE_COLOURS = {"+": typer.colors.GREEN, "-": typer.colors.RED, "@": typer.colors.CYAN}
 
 
 def requests(
@@ -111,8 +107,7 @@ def _show_request(request: "ApprovalRequest") -> None:
     echo("")
     for change in request.changes:
         echo(change.title)
-        for line in change.difference.splitlines():
-            echo_coloured(f"    {line}", _LINE_COLOURS.get(line[:1]))
+        echo_difference(change.difference)
     if not request.is_current:
         echo_note("what it would change has changed since it was made: an approval makes it void")
 

@@ -18,6 +18,9 @@ def period_option(text: str) -> Any:
 
 
 AsJson = Annotated[bool, json_option("The result as JSON.")]
+ReasonOption = Annotated[
+    str | None, typer.Option("--reason", metavar="TEXT", help="The reason; it is recorded permanently.")
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option(

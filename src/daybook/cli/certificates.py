@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _DOES_NOT_HOLD = 1
 _SHOWN_DIGITS = 12
-
 keys_app = typer.Typer(
     help="Make keys that certificates are signed with.",
     short_help="Make keys that certificates are signed with",

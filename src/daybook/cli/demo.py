@@ -1,8 +1,7 @@
-"""`daybook init` and `daybook demo`: create a workspace, and show the results of the demo as tables and bars."""
+"""`daybook demo`: creates the demonstration, closes its quarter, and shows the results as tables and bars."""
 
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,66 +15,14 @@ from daybook.cli.close import CANCELLED, FAILED, show_build_result, show_status
 from daybook.cli.root_options import RootOptions, root_options
 from daybook.cli.run_results import format_seconds, show_effects
 from daybook.cli.terminal import console, echo, echo_json, echo_note, shorten_path, show_table
+from daybook.cli.variance_chart import ASCII_GLYPHS, BLOCK_GLYPHS, ChartBar, variance_chart
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from daybook.compare.bridge_result import BridgeResult
     from daybook.demo.month_close import DemoQuarter, DemoResult, HeadlineLine, SealedMonth
     from daybook.demo.workspace_files import DemoWorkspace
     from daybook.runs.run_result import RunResult
     from daybook.workspace.totals import TotalsOfRun
-
-
-@dataclass(frozen=True, slots=True)
-class Glyphs:
-    """A whole cell, half a cell touching the line from the left and from the right, and the line."""
-
-    whole: str
-    half_left: str
-    half_right: str
-    line: str
-
-
-BLOCK_GLYPHS = Glyphs("█", "▐", "▌", "│")
-ASCII_GLYPHS = Glyphs("#", "", "", "|")
-
-
-@dataclass(frozen=True, slots=True)
-class ChartBar:
-    label: str
-    value: Decimal
-
-
-def variance_chart(bars: Sequence[ChartBar], *, width: int, glyphs: Glyphs = BLOCK_GLYPHS) -> "list[Text]":
-    """One line of text per bar, none wider than `width`; the longest bar fills its side."""
-    from rich.text import Text
-
-    labels = max(len(bar.label) for bar in bars)
-    values = [f"{bar.value:+,.0f}" for bar in bars]
-    side = max((width - labels - max(map(len, values)) - 5) // 2, 4)
-    longest = max(abs(bar.value) for bar in bars) or Decimal(1)
-    lines = []
-    for bar, value in zip(bars, values, strict=True):
-        halves = round(abs(bar.value) / longest * side * 2)
-        style = "red" if bar.value < 0 else "green"
-        left = _left_bar(halves, glyphs) if bar.value < 0 else ""
-        right = _right_bar(halves, glyphs) if bar.value > 0 else ""
-        text = Text(f"  {bar.label:<{labels}} ")
-        text.append(f"{left:>{side}}", style)
-        text.append(glyphs.line)
-        text.append(f"{right:<{side}}", style)
-        text.append(f" {value:>{max(map(len, values))}}")
-        lines.append(text)
-    return lines
-
-
-def _left_bar(halves: int, glyphs: Glyphs) -> str:
-    return (glyphs.half_left if halves % 2 else "") + glyphs.whole * (halves // 2)
-
-
-def _right_bar(halves: int, glyphs: Glyphs) -> str:
-    return glyphs.whole * (halves // 2) + (glyphs.half_right if halves % 2 else "")
 
 
 _CHART_WIDTH = 78
@@ -192,32 +139,6 @@ def _headline_cells(line: "HeadlineLine") -> tuple[str, ...]:
 
 def _format_euro(amount: Decimal) -> str:
     return f"{amount:,.2f}"
-
-
-def init(
-    context: typer.Context,
-    folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Where to write it; created if it does not exist.")
-    ] = Path(),
-) -> None:
-    """Write a small, commented workspace to start from.
-
-    It has a dataset, a project and a scenario, and runs as it is. Nothing is overwritten.
-    """
-    from daybook.demo.workspace_files import write_workspace
-
-    for path in write_workspace("starter", folder):
-        echo((folder / path).as_posix())
-    if root_options(context).is_quiet:
-        return
-    echo_note("\nA workspace with one dataset and one project. Next:\n")
-    if folder.resolve() != Path.cwd():
-        echo_note(f"  cd {shlex.quote(folder.as_posix())}")
-    echo_note("  daybook validate                              check the definitions")
-    echo_note("  daybook run monthly-sales --period 2026-01    write out/sales-2026-01.csv")
-    echo_note("  daybook test                                  run tests/scenarios")
-    echo_note("\nData may come from Excel (`location: {path: data/orders.xlsx}`) and go to it: write")
-    echo_note("sales-{{identifier}}.xlsx in projects/monthly-sales.yaml for a workbook.")
 
 
 def demo(

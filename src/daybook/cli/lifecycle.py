@@ -9,7 +9,7 @@ from daybook.cli import completion
 from daybook.cli.arguments import AsJson, ProjectArgument, json_option
 from daybook.cli.open_workspace import open_workspace, proven
 from daybook.cli.root_options import root_options
-from daybook.cli.terminal import echo, echo_coloured, echo_json, echo_note, show_error, show_notice
+from daybook.cli.terminal import echo, echo_difference, echo_json, echo_note, show_error, show_notice
 
 if TYPE_CHECKING:
     from daybook.runs.lifecycle.apply import ApplyPlan
@@ -24,7 +24,6 @@ _ACTION_WORDS = {
     "enabled": "enabled",
     "disabled": "disabled",
 }
-_LINE_COLOURS = {"+": typer.colors.GREEN, "-": typer.colors.RED, "@": typer.colors.CYAN}
 
 
 def show_changes(plan: "ApplyPlan", *, is_quiet: bool, is_applied: bool = False) -> None:
@@ -32,8 +31,7 @@ def show_changes(plan: "ApplyPlan", *, is_quiet: bool, is_applied: bool = False)
         if change.action != "unchanged":
             version = f"version {change.version}" if change.is_structural else ""
             echo(f"{_ACTION_WORDS[change.action]:<12} {change.kind:<11} {change.id}  {version}".rstrip())
-            for line in change.difference.splitlines():
-                echo_coloured(f"    {line}", _LINE_COLOURS.get(line[:1]))
+            echo_difference(change.difference)
     for effect in plan.effects:
         if effect.before != effect.after:
             before = f"{effect.before} -> " if effect.before else ""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from daybook.cli import completion
-from daybook.cli.arguments import AsJson
+from daybook.cli.arguments import AsJson, ReasonOption
 from daybook.cli.command_help import add_command
 from daybook.cli.open_workspace import open_workspace, proven
 from daybook.cli.root_options import root_options
@@ -24,7 +24,6 @@ Examples:
     invoke_without_command=True,
     rich_markup_mode=None,
 )
-
 CalendarOption = Annotated[
     str | None,
     typer.Option(
@@ -37,11 +36,6 @@ CalendarOption = Annotated[
 PeriodArgument = Annotated[
     str,
     typer.Argument(help="A period, such as 2026-01.", metavar="PERIOD", autocompletion=completion.period_identifiers),
-]
-
-
-ReasonOption = Annotated[
-    str | None, typer.Option("--reason", metavar="TEXT", help="The reason; it is recorded permanently.")
 ]
 
 

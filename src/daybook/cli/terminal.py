@@ -49,7 +49,6 @@ def shorten_paths_in(text: str) -> str:
 _UNWRAPPED = 100_000
 COLUMN_GAP = 2
 _REFRESHES_PER_SECOND = 4
-
 Cell = str | tuple[str, str]
 
 
@@ -91,11 +90,16 @@ def echo_marked(mark: str, colour: str, text: str) -> None:
     _write(f"  {text}\n", mark=typer.style(mark, fg=colour))
 
 
-def echo_coloured(text: str, colour: str | None) -> None:
-    """A line of the command's result in one colour."""
+_DIFFERENCE_COLOURS = {"+": typer.colors.GREEN, "-": typer.colors.RED, "@": typer.colors.CYAN}
+
+
+def echo_difference(difference: str) -> None:
+    """The lines of a unified difference, indented: added ones in green, removed ones in red."""
     from daybook.errors.render import one_line
 
-    _write("\n", mark=typer.style(one_line(text), fg=colour) if colour else one_line(text))
+    for line in difference.splitlines():
+        text, colour = one_line(f"    {line}"), _DIFFERENCE_COLOURS.get(line[:1])
+        _write("\n", mark=typer.style(text, fg=colour) if colour else text)
 
 
 def echo_note(text: str) -> None:

@@ -16,14 +16,13 @@ from daybook.pictures import shown_values
 from daybook.pictures.graph import ColumnLine, TableColumns, draw_columns
 from daybook.pictures.svg import style_sheet
 from daybook.plan.lineage import ColumnLineage
-from daybook.runs.run_result import OutputResult, as_of_text, summarize_operations
+from daybook.runs.run_result import OutputResult, RunResult, as_of_text, summarize_operations
 from daybook.workspace.numbers import draw_bridge
 from daybook.workspace.report import REPORT_MARK, MeasureBridge, RunReport, shown_columns
 from daybook.workspace.totals_page import render_totals
 
 if TYPE_CHECKING:
     from daybook.runs.explain.levels import OperationExplanation, ShownRows
-    from daybook.runs.run_result import RunResult
 
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -192,7 +191,7 @@ def _bytes(size: int) -> str:
     return f"{size:,} bytes"
 
 
-def run_html(result: "RunResult") -> str:
+def run_html(result: RunResult) -> str:
     """What ran, what each operation did, what was written, warnings."""
     draft = f", draft in {result.sandbox}" if result.sandbox else ", draft" if result.is_draft else ""
     as_of = as_of_text(result.as_of, result.own_as_of)

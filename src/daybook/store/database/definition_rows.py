@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, text, update
+from sqlalchemy import ColumnElement, Connection, Row, insert, select, text, update
 
 from daybook.definitions.changes import DefinitionHead
 from daybook.definitions.dataset_fit import carry_data, find_differences, fulfil_declaration, keep_nullable
@@ -75,9 +75,12 @@ def update_head(
     **more: object,
 ) -> None:
     values = _current_values(model, content, workspace, now)
-    connection.execute(
-        update(DEFINITION).where(DEFINITION.c.kind == kind, DEFINITION.c.id == model.id).values(**values, **more)
-    )
+    _update_definition(connection, kind, model.id, **values, **more)
+
+
+def _update_definition(connection: Connection, kind: DefinitionKind, definition_id: str, **values: object) -> None:
+    row = (DEFINITION.c.kind == kind) & (DEFINITION.c.id == definition_id)
+    connection.execute(update(DEFINITION).where(row).values(**values))
 
 
 def insert_version(
@@ -343,10 +346,8 @@ class DefinitionRows:
         version: int = head.latest_version + 1
         content = replace(encode_definition("project", activated), structure_digest=head.structure_digest)
         insert_version(self._connection, "project", activated.id, version, content, now)
-        self._connection.execute(
-            update(DEFINITION)
-            .where(DEFINITION.c.kind == "project", DEFINITION.c.id == activated.id)
-            .values(latest_version=version, status="active", updated_at=now)
+        _update_definition(
+            self._connection, "project", activated.id, latest_version=version, status="active", updated_at=now
         )
         return version
 
@@ -369,11 +370,7 @@ class DefinitionRows:
     def set_status(
         self, kind: DefinitionKind, definition_id: str, status: DefinitionStatus, now: datetime.datetime
     ) -> None:
-        self._connection.execute(
-            update(DEFINITION)
-            .where(DEFINITION.c.kind == kind, DEFINITION.c.id == definition_id)
-            .values(status=status, updated_at=now)
-        )
+        _update_definition(self._connection, kind, definition_id, status=status, updated_at=now)
 
     def register(self, dataset: Dataset, registration: Registration, *, now: datetime.datetime) -> int:
         """The version under which an output's data is known; the same one when the run registers it again.
@@ -407,10 +404,8 @@ class DefinitionRows:
         # A resolver says where data lies, also what this run wrote.
         pin = registration.pin if contract.resolver_id is None else None
         insert_version(self._connection, "dataset", dataset.id, version, content, now, registration, pin)
-        self._connection.execute(
-            update(DEFINITION)
-            .where(DEFINITION.c.kind == "dataset", DEFINITION.c.id == dataset.id)
-            .values(latest_version=version, body=content.body, updated_at=now)
+        _update_definition(
+            self._connection, "dataset", dataset.id, latest_version=version, body=content.body, updated_at=now
         )
         return version
 
@@ -425,24 +420,19 @@ class DefinitionRows:
         )
 
     def default_resolver_ids(self) -> tuple[str, ...]:
-        query = (
-            select(DEFINITION.c.id)
-            .where(DEFINITION.c.kind == "resolver", DEFINITION.c.is_default, DEFINITION.c.status == "active")
-            .order_by(DEFINITION.c.id)
-        )
-        return tuple(self._connection.execute(query).scalars())
+        return self._active_ids("resolver", DEFINITION.c.is_default)
 
     def ids(self, kind: DefinitionKind) -> tuple[str, ...]:
         """Those in use."""
         if self._ahead is not None:
             heads = self._ahead.heads.values()
             return tuple(sorted(row.id for row in heads if row.kind == kind and row.status == "active"))
-        query = (
-            select(DEFINITION.c.id)
-            .where(DEFINITION.c.kind == kind, DEFINITION.c.status == "active")
-            .order_by(DEFINITION.c.id)
-        )
-        return tuple(self._connection.execute(query).scalars())
+        return self._active_ids(kind)
+
+    def _active_ids(self, kind: DefinitionKind, *conditions: ColumnElement[bool]) -> tuple[str, ...]:
+        is_active = DEFINITION.c.status == "active"
+        query = select(DEFINITION.c.id).where(DEFINITION.c.kind == kind, is_active, *conditions)
+        return tuple(self._connection.execute(query.order_by(DEFINITION.c.id)).scalars())
 
     def _registered(self, registration: Registration) -> int | None:
         query = select(DEFINITION_VERSION.c.version).where(

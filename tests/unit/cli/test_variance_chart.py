@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from daybook.cli.demo import ASCII_GLYPHS, ChartBar, Glyphs, variance_chart
+from daybook.cli.variance_chart import ASCII_GLYPHS, ChartBar, Glyphs, variance_chart
 
 
 def drawn(*bars: tuple[str, int], width: int, glyphs: Glyphs | None = None) -> list[str]:

@@ -7,7 +7,9 @@ from decimal import Decimal
 
 import pytest
 
-from daybook.cli.compare import show_bridge, show_diff, split_columns
+from daybook.cli.bridge import show_bridge
+from daybook.cli.compared_rows import split_columns
+from daybook.cli.diff import show_diff
 from daybook.compare.bridge_result import Cause, GroupBridge, RowCounts, RowEffect
 from daybook.compare.compared_run import RepeatedRowKeys
 from daybook.compare.diff_result import ColumnTotal, DiffCounts, DiffResult, RowChange
