@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 MONTHS = ("2025-11", "2025-12", "2026-01", "2026-02")
 CURRENCIES = {"de01": "EUR", "uk01": "GBP", "us01": "USD"}
@@ -43,19 +43,6 @@ class Line(NamedTuple):
     amount: Decimal
     description: str
     is_late: bool | None
-
-
-class _NewLine(Protocol):
-    def __call__(
-        self,
-        journal: str,
-        number: int,
-        day: datetime.date,
-        account: str,
-        centre: str | None,
-        amount: Decimal,
-        text: str | None,
-    ) -> Line: ...
 
 
 class Balance(NamedTuple):
@@ -116,12 +103,12 @@ def close_by_hand(data: Path, budgets: Budgets, months: Iterable[str] = MONTHS) 
     return closed
 
 
-def _ledger(data: Path, entity: str, month: str, chart: dict[str, dict[str, str]]) -> list[Line]:
-    """Posted lines, tidied; accruals of the month and those of the month before with the opposite sign; IT divided."""
-    start, end = _days(month)
-    currency = CURRENCIES[entity]
+class _Books(NamedTuple):
+    entity: str
+    chart: dict[str, dict[str, str]]
 
     def line(
+        self,
         journal: str,
         number: int,
         day: datetime.date,
@@ -133,21 +120,26 @@ def _ledger(data: Path, entity: str, month: str, chart: dict[str, dict[str, str]
         invoice: Decimal | None = None,
         is_late: bool | None = None,
     ) -> Line:
-        facts = chart[account]
+        facts = self.chart[account]
         if facts["statement"] == "result" and centre is None:
             centre = "NONE"
         return Line(
-            entity, currency, journal, number, day, account, facts["account_type"], facts["statement"], centre,
-            partner, invoice, amount, text or "(no text)", is_late,
+            self.entity, CURRENCIES[self.entity], journal, number, day, account, facts["account_type"], facts["statement"],
+            centre, partner, invoice, amount, text or "(no text)", is_late,
         )  # fmt: skip
 
+
+def _ledger(data: Path, entity: str, month: str, chart: dict[str, dict[str, str]]) -> list[Line]:
+    """Posted lines, tidied; accruals of the month and those of the month before with the opposite sign; IT divided."""
+    start, end = _days(month)
+    new_line = _Books(entity, chart).line
     lines = []
     for row in _csv(data / "ledger" / f"{entity}-{month}.csv"):
         if row["status"] != "posted":
             continue
         day = datetime.date.fromisoformat(row["posting_date"])
         lines.append(
-            line(
+            new_line(
                 row["journal_id"],
                 int(row["line_number"]),
                 day,
@@ -171,24 +163,27 @@ def _ledger(data: Path, entity: str, month: str, chart: dict[str, dict[str, str]
             amount, journal, day = -amount, f"{journal}-R", start
             text = f"Reversal: {text or '(no text)'}"
         # Nobody can tell whether accruals are late: they have no voucher.
-        lines.append(line(journal, 1, day, row["account"], centre, amount, text))
-        lines.append(line(journal, 2, day, "2300", None, -amount, text))
-    lines += _shared_services(data, entity, month, lines, line)
-    assert sum((each.amount for each in lines), _ZERO) == 0
-    return [each for each in lines if each.amount != 0]
+        lines.append(new_line(journal, 1, day, row["account"], centre, amount, text))
+        lines.append(new_line(journal, 2, day, "2300", None, -amount, text))
+    lines += _shared_services(data, entity, month, lines, chart)
+    assert sum((line.amount for line in lines), _ZERO) == 0
+    return [line for line in lines if line.amount != 0]
 
 
-def _shared_services(data: Path, entity: str, month: str, lines: list[Line], line: _NewLine) -> Iterator[Line]:
+def _shared_services(
+    data: Path, entity: str, month: str, lines: list[Line], chart: dict[str, dict[str, str]]
+) -> Iterator[Line]:
     _, end = _days(month)
-    pool = sum((each.amount for each in lines if each.statement == "result" and each.cost_centre == "IT"), _ZERO)
+    new_line = _Books(entity, chart).line
+    pool = sum((line.amount for line in lines if line.statement == "result" and line.cost_centre == "IT"), _ZERO)
     heads = {
         row["cost_centre"]: int(row["headcount"] or 0)
         for row in _csv(data / "headcount.csv")
         if row["_period"] == month and row["entity"] == entity and row["cost_centre"] != "IT"
     }
     for centre, share in _divide(pool, heads).items():
-        yield line(f"SHARED-{centre}", 1, end, "6900", centre, share, "Shared services")
-    yield line("SHARED-IT", 1, end, "6900", "IT", -pool, "Shared services")
+        yield new_line(f"SHARED-{centre}", 1, end, "6900", centre, share, "Shared services")
+    yield new_line("SHARED-IT", 1, end, "6900", "IT", -pool, "Shared services")
 
 
 def _divide(amount: Decimal, weights: dict[str, int]) -> dict[str, Decimal]:

@@ -79,8 +79,13 @@ def test_a_close_in_iceberg_on_an_object_store(folder: ObjectFolder, catalog: Re
 
 
 @pytest.fixture
-def catalog_proxy(object_store: ObjectStore) -> Iterator[ObjectProxy]:
+def catalog_proxy(folder: ObjectFolder, object_store: ObjectStore, table_bucket: Bucket) -> Iterator[ObjectProxy]:
+    """Stands before the catalog once the first run has made the table."""
+    folder.run("2026-01")
     with running_proxy(object_store.catalog) as running:
+        lake = object_store.iceberg_source(table_bucket, f"{folder.bucket.uri}/lake")
+        lake["options"]["uri"] = running.endpoint
+        folder.define("datasource", {"id": "lake", **lake})
         yield running
 
 
@@ -88,17 +93,8 @@ def catalog_proxy(object_store: ObjectStore) -> Iterator[ObjectProxy]:
     "action", ["drop the answer", *(pytest.param(action, marks=pytest.mark.slow) for action in ("reset", "500", "503"))]
 )
 def test_a_commit_that_the_catalog_disturbs_is_made_once(
-    action: Action,
-    folder: ObjectFolder,
-    catalog: RestCatalog,
-    catalog_proxy: ObjectProxy,
-    object_store: ObjectStore,
-    table_bucket: Bucket,
+    action: Action, folder: ObjectFolder, catalog: RestCatalog, catalog_proxy: ObjectProxy
 ) -> None:
-    folder.run("2026-01")
-    lake = object_store.iceberg_source(table_bucket, f"{folder.bucket.uri}/lake")
-    lake["options"]["uri"] = catalog_proxy.endpoint
-    folder.define("datasource", {"id": "lake", **lake})
     fault = catalog_proxy.meet(action, "POST", "/tables/result")
     folder.run("2026-01")
     assert fault.happened == 1
@@ -109,16 +105,8 @@ def test_a_commit_that_the_catalog_disturbs_is_made_once(
 
 
 def test_a_catalog_that_does_not_answer_has_a_code_and_its_retry_commits_once(
-    folder: ObjectFolder,
-    catalog: RestCatalog,
-    catalog_proxy: ObjectProxy,
-    object_store: ObjectStore,
-    table_bucket: Bucket,
+    folder: ObjectFolder, catalog: RestCatalog, catalog_proxy: ObjectProxy
 ) -> None:
-    folder.run("2026-01")
-    lake = object_store.iceberg_source(table_bucket, f"{folder.bucket.uri}/lake")
-    lake["options"]["uri"] = catalog_proxy.endpoint
-    folder.define("datasource", {"id": "lake", **lake})
     catalog_proxy.meet("503", "POST", "/tables/result", times=10_000)
     with pytest.raises(RunFailedError) as failed:
         folder.run("2026-01")
