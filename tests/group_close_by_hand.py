@@ -124,7 +124,8 @@ class _Books(NamedTuple):
         if facts["statement"] == "result" and centre is None:
             centre = "NONE"
         return Line(
-            self.entity, CURRENCIES[self.entity], journal, number, day, account, facts["account_type"], facts["statement"],
+            self.entity, CURRENCIES[self.entity], journal, number, day,
+            account, facts["account_type"], facts["statement"],
             centre, partner, invoice, amount, text or "(no text)", is_late,
         )  # fmt: skip
 
