@@ -44,9 +44,9 @@ def totals(
     echo(f"{information.project} for {information.period}, run {recorded.totals.run}")
     echo("")
     _show_sources(recorded.totals.sources)
-    for one in recorded.totals.measures:
+    for measure_totals in recorded.totals.measures:
         echo("")
-        _show_measure(one, is_whole=root_options(context).is_verbose)
+        _show_measure(measure_totals, is_whole=root_options(context).is_verbose)
     if not root_options(context).is_quiet:
         echo("")
         _show_information(information)
@@ -95,8 +95,8 @@ def _show_measure(measure: "MeasureTotals", *, is_whole: bool) -> None:
 
 def _operation_rows(operation: "OperationTotals", *, is_whole: bool) -> Iterator[tuple[str, ...]]:
     """A line for each operation whose rows were touched; operations without an effect only with `--verbose`."""
-    touched = {one.made_by for one in (*operation.added, *operation.changed, *operation.deleted)}
-    makers = {one.made_by for one in operation.after} if is_whole else touched
+    touched = {figure.made_by for figure in (*operation.added, *operation.changed, *operation.deleted)}
+    makers = {figure.made_by for figure in operation.after} if is_whole else touched
     for maker in sorted(makers):
         yield (
             str(operation.seq),
@@ -116,7 +116,7 @@ def _operation_rows(operation: "OperationTotals", *, is_whole: bool) -> Iterator
 
 
 def _output_rows(output: "OutputTotals") -> Iterator[tuple[str, ...]]:
-    makers = {one.made_by for one in (*output.written, *output.left_out, *output.deleted)}
+    makers = {figure.made_by for figure in (*output.written, *output.left_out, *output.deleted)}
     for maker in sorted(makers):
         figures = (output.written, output.left_out, output.deleted)
         yield str(output.seq), output.label, _maker(maker), *(_amount_of(figure, maker) for figure in figures)
@@ -127,7 +127,7 @@ def _maker(seq: int) -> str:
 
 
 def _amount_of(figures: "Sequence[MadeBy]", maker: int) -> str:
-    return next((_amount(one.total) for one in figures if one.made_by == maker), "")
+    return next((_amount(figure.total) for figure in figures if figure.made_by == maker), "")
 
 
 def _amount(text: str) -> str:

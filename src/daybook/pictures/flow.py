@@ -62,7 +62,7 @@ class Stream:
 
     @property
     def largest(self) -> float:
-        amounts = [self.start, *(change.after for change in self.changes), *(one.live for one in self.outputs)]
+        amounts = [self.start, *(change.after for change in self.changes), *(output.live for output in self.outputs)]
         return max(abs(float(amount)) for amount in amounts)
 
 
@@ -116,7 +116,9 @@ class _Drawing:
     def height(self) -> float:
         height = self.layout.height
         changes = [height(change.after) + height(change.amount) + _BELOW for change in self.stream.changes]
-        left_out = [self._left_out_edge(one) - self.top + _LINE + 4 for one in self.stream.outputs if one.left_out]
+        left_out = [
+            self._left_out_edge(output) - self.top + _LINE + 4 for output in self.stream.outputs if output.left_out
+        ]
         slots = sum(map(self._slot, self.stream.outputs))
         return max(height(self.stream.largest), 2 * _LINE, slots, *changes, *left_out)
 

@@ -384,7 +384,7 @@ def _inputs(prepared: PreparedRun, pins: Mapping[str, tuple[Pin, ...]]) -> list[
 
 def _add_source_metrics(prepared: PreparedRun, inputs: list[Json], totals: RunTotals | None) -> None:
     """Rows and totals of each source that lies in one place; those of several places are known together only."""
-    described = {(one["namespace"], one["name"]): one for one in inputs}
+    described = {(dataset["namespace"], dataset["name"]): dataset for dataset in inputs}
     for source in totals.sources if totals is not None else ():
         load = next(
             load for load in prepared.plan.loads if load.operation_seq == source.seq and load.role == source.role
@@ -408,7 +408,7 @@ def _written_totals(totals: RunTotals | None, prepared: PreparedRun, seq: int) -
     for measure in totals.measures if totals is not None else ():
         for output in measure.outputs:
             if output.seq == seq and measure.column in columns:
-                amounts = (Decimal(one.total) for one in (*output.written, *output.deleted))
+                amounts = (Decimal(figure.total) for figure in (*output.written, *output.deleted))
                 sums[measure.column] = sum(amounts, Decimal(0))
     return {column: str(total) for column, total in sums.items()}
 

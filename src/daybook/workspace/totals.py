@@ -73,9 +73,9 @@ def run_totals(workspace: OpenedWorkspace, run: str, *, measure: str | None = No
         raise DaybookError("TOTALS_030", run_id=details.record.id)
     if measure is None:
         return recorded
-    chosen = tuple(one for one in recorded.totals.measures if one.column == measure)
+    chosen = tuple(measure_totals for measure_totals in recorded.totals.measures if measure_totals.column == measure)
     if not chosen:
-        names = ", ".join(one.column for one in recorded.totals.measures) or "none"
+        names = ", ".join(measure_totals.column for measure_totals in recorded.totals.measures) or "none"
         raise DaybookError("TOTALS_031", column=measure, run_id=details.record.id, measures=names)
     return replace(recorded, totals=replace(recorded.totals, measures=chosen))
 
@@ -116,16 +116,16 @@ def _information(run: RunDetails) -> ProducedInformation:
 
 def total_of(totals: Sequence[MadeBy], made_by: int) -> Decimal:
     """The part of a total that belongs to the rows of one operation."""
-    return reduce(EXACT.add, (Decimal(one.total) for one in totals if one.made_by == made_by), Decimal(0))
+    return reduce(EXACT.add, (Decimal(figure.total) for figure in totals if figure.made_by == made_by), Decimal(0))
 
 
 def makers_of(measure: MeasureTotals) -> tuple[int, ...]:
     """The operations whose rows have a total of the measure other than zero, 0 being the load of the input."""
     figures = [
-        *(one for operation in measure.operations for one in (*operation.before, *operation.after)),
-        *(one for output in measure.outputs for one in (*output.written, *output.left_out)),
+        *(figure for operation in measure.operations for figure in (*operation.before, *operation.after)),
+        *(figure for output in measure.outputs for figure in (*output.written, *output.left_out)),
     ]
-    amounts = {one.made_by for one in figures if Decimal(one.total)}
+    amounts = {figure.made_by for figure in figures if Decimal(figure.total)}
     return tuple(sorted(amounts)) or (0,)
 
 
@@ -133,13 +133,19 @@ def is_finite(measure: MeasureTotals) -> bool:
     """Whether all totals are numbers that can be drawn and added up: one NaN among floats makes a total none."""
     figures = [
         *(
-            one
+            figure
             for operation in measure.operations
-            for one in (*operation.before, *operation.added, *operation.changed, *operation.deleted, *operation.after)
+            for figure in (
+                *operation.before,
+                *operation.added,
+                *operation.changed,
+                *operation.deleted,
+                *operation.after,
+            )
         ),
-        *(one for output in measure.outputs for one in (*output.written, *output.left_out)),
+        *(figure for output in measure.outputs for figure in (*output.written, *output.left_out)),
     ]
-    return all(Decimal(one.total).is_finite() for one in figures)
+    return all(Decimal(figure.total).is_finite() for figure in figures)
 
 
 def balance_sentences(recorded: TotalsOfRun) -> Iterator[str]:
@@ -153,7 +159,7 @@ def balance_sentences(recorded: TotalsOfRun) -> Iterator[str]:
             begin = "loaded, as the control file says,"
         text = f"{measure.column}: {format_number(flow.start)} {begin}"
         for is_deleted, what in ((False, "changed"), (True, "deleted")):
-            amounts = (Decimal(one.amount) for one in flow.changes if one.is_deleted is is_deleted)
+            amounts = (Decimal(change.amount) for change in flow.changes if change.is_deleted is is_deleted)
             amount = reduce(EXACT.add, amounts, Decimal(0))
             if amount:
                 sign = "-" if is_deleted is (amount > 0) else "+"
@@ -182,7 +188,7 @@ def draw_totals(recorded: TotalsOfRun, measure: MeasureTotals, *, name: str = "f
     if not is_finite(measure):
         return ""
     makers = makers_of(measure)
-    touching = [one for one in measure.operations if _touches(one, makers)]
+    touching = [operation for operation in measure.operations if _touches(operation, makers)]
     columns = {operation.seq: number for number, operation in enumerate(touching, start=1)}
     streams = [_stream(recorded, measure, maker, columns) for maker in makers]
     names = [f"{operation.seq} {operation.name}" for operation in touching]
@@ -191,7 +197,7 @@ def draw_totals(recorded: TotalsOfRun, measure: MeasureTotals, *, name: str = "f
 
 def _touches(operation: OperationTotals, makers: Sequence[int]) -> bool:
     figures = (*operation.added, *operation.changed, *operation.deleted)
-    return any(Decimal(one.total) and one.made_by in makers for one in figures)
+    return any(Decimal(figure.total) and figure.made_by in makers for figure in figures)
 
 
 def _stream(recorded: TotalsOfRun, measure: MeasureTotals, maker: int, columns: Mapping[int, int]) -> Stream:

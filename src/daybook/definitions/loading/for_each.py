@@ -33,6 +33,8 @@ _REFERENCE = re.compile(r"\$?\$\{([^{}]*)\}?")
 _MOST_SHOWN = 80
 
 Element = Mapping[str, ScalarNode]
+# The names and values of an element as they are written.
+_Pairs = Mapping[str, MappingEntry]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ def find_instances(
         return
     written = body.entries[FOR_EACH]
     before = len(errors)
-    elements = list(_read_elements(written.value, source, errors))
+    elements = list(_ElementReader(source, errors).read(written.value))
     if len(errors) > before:
         return
     template = replace(body, entries={key: entry for key, entry in body.entries.items() if key != FOR_EACH})
@@ -105,56 +107,70 @@ def _shown(element: Element) -> str:
     return values if len(values) <= _MOST_SHOWN else f"{values[:_MOST_SHOWN]}…"
 
 
-def _read_elements(node: DocumentNode, source: SourceMap, errors: list[DaybookError]) -> Iterator[Element]:
-    """The elements of a list of mappings with the same keys, or of one name with a list."""
+@dataclass(frozen=True, slots=True)
+class _ElementReader:
+    """Reads the elements of a list of mappings with the same keys, or of one name with a list."""
 
-    def wrong(at: DocumentNode, problem: str, hint: str | None = None) -> None:
-        errors.append(DaybookError("MODEL_092", span=source.node_span(at), hint=hint, problem=problem))
+    source: SourceMap
+    errors: list[DaybookError]
 
-    shape = "write a list of mappings with the same keys, or one name with a list of values"
-    match node:
-        case MappingNode(entries=entries) if len(entries) > 1:
-            hint = "several lists could mean pairs or every combination; write a list of mappings"
-            wrong(list(entries.values())[1].key, "for_each has more than one name with a list", hint)
-            return
-        case MappingNode(entries=entries) if entries:
-            ((name, entry),) = entries.items()
-            if not isinstance(entry.value, ListNode):
-                wrong(entry.value, f"the values of {name} are {describe_node(entry.value)}, not a list", shape)
+    def read(self, node: DocumentNode) -> Iterator[Element]:
+        items = list(self._items(node))
+        names = items[0][1].keys() if items else ()
+        for item, pairs in items:
+            if pairs.keys() == names:
+                yield dict(self._values(pairs))
+            else:
+                different = ", ".join(sorted(pairs.keys() ^ names))
+                problem = f"the elements of for_each have different names: {different}"
+                self._report(item, problem, "give every element the same")
+
+    def _items(self, node: DocumentNode) -> Iterator[tuple[DocumentNode, _Pairs]]:
+        """Every element with its names and values as they are written; none where the list is wrong as a whole."""
+        shape = "write a list of mappings with the same keys, or one name with a list of values"
+        match node:
+            case MappingNode(entries=entries) if len(entries) > 1:
+                hint = "several lists could mean pairs or every combination; write a list of mappings"
+                self._report(list(entries.values())[1].key, "for_each has more than one name with a list", hint)
                 return
-            listed, items = entry.value, [(item, {name: (entry.key, item)}) for item in entry.value.items]
-        case ListNode() if all(isinstance(item, MappingNode) for item in node.items):
-            listed = node
-            mappings = [item for item in node.items if isinstance(item, MappingNode)]
-            items = [
-                (item, {key: (entry.key, entry.value) for key, entry in item.entries.items()}) for item in mappings
-            ]
-        case _:
-            wrong(node, f"for_each is {describe_node(node)} without names", shape)
-            return
-    if not items or not items[0][1]:
-        wrong(listed, "for_each has no element", "write at least one element, or remove the definition")
-        return
-    if len(items) > MAX_ELEMENTS:
-        wrong(listed, f"for_each has {len(items):,} elements; the limit is {MAX_ELEMENTS:,}")
-        return
-    names = items[0][1].keys()
-    for item, pairs in items:
-        if pairs.keys() != names:
-            different = ", ".join(sorted(pairs.keys() ^ names))
-            wrong(item, f"the elements of for_each have different names: {different}", "give every element the same")
-            continue
-        values: dict[str, ScalarNode] = {}
-        for name, (key, value) in pairs.items():
+            case MappingNode(entries=entries) if entries:
+                ((name, entry),) = entries.items()
+                if not isinstance(entry.value, ListNode):
+                    problem = f"the values of {name} are {describe_node(entry.value)}, not a list"
+                    self._report(entry.value, problem, shape)
+                    return
+                listed: DocumentNode = entry.value
+                items: list[tuple[DocumentNode, _Pairs]] = [
+                    (value, {name: MappingEntry(entry.key, value)}) for value in entry.value.items
+                ]
+            case ListNode() if all(isinstance(item, MappingNode) for item in node.items):
+                listed = node
+                items = [(item, item.entries) for item in node.items if isinstance(item, MappingNode)]
+            case _:
+                self._report(node, f"for_each is {describe_node(node)} without names", shape)
+                return
+        if not items or not items[0][1]:
+            self._report(listed, "for_each has no element", "write at least one element, or remove the definition")
+        elif len(items) > MAX_ELEMENTS:
+            self._report(listed, f"for_each has {len(items):,} elements; the limit is {MAX_ELEMENTS:,}")
+        else:
+            yield from items
+
+    def _values(self, pairs: _Pairs) -> Iterator[tuple[str, ScalarNode]]:
+        value_hint = "use a number, or a text of letters, digits, space . _ -"
+        for name, entry in pairs.items():
+            value = entry.value
             if not _NAME.fullmatch(name):
-                wrong(key, f"{name!r} cannot be a name", "use letters, digits and _, beginning with no digit")
-            elif problem := _value_problem(value):
-                wrong(
-                    value, f"the value of {name} {problem}", "use a number, or a text of letters, digits, space . _ -"
+                self._report(
+                    entry.key, f"{name!r} cannot be a name", "use letters, digits and _, beginning with no digit"
                 )
+            elif problem := _value_problem(value):
+                self._report(value, f"the value of {name} {problem}", value_hint)
             elif isinstance(value, ScalarNode):
-                values[name] = value
-        yield values
+                yield name, value
+
+    def _report(self, at: DocumentNode, problem: str, hint: str | None = None) -> None:
+        self.errors.append(DaybookError("MODEL_092", span=self.source.node_span(at), hint=hint, problem=problem))
 
 
 def _value_problem(node: DocumentNode) -> str | None:
