@@ -417,6 +417,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _execute(arguments)
     streams = StandardStreams()
     code = _execute(sys.argv[1:])
+    # Python searches what is left for cycles once more before it ends, which takes a while after a large close.
+    gc.freeze()
     if (reason := streams.write_failure()) is None:
         return code
     from daybook.cli.terminal import show_error

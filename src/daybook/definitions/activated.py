@@ -56,8 +56,11 @@ def _with_columns_of(versions: DatasetVersions, validated_version: int) -> Datas
 
 
 def _cut_latest(versions: DatasetVersions, validated_version: int) -> DeclaredVersion:
-    latest, validated = versions.latest.value, versions.find(validated_version)
-    if validated is None or validated.version == latest.version:
+    latest = versions.latest.value
+    if validated_version == latest.version:
+        return latest
+    validated = versions.find(validated_version)
+    if validated is None:
         return latest
     if not isinstance(validated.dataset, Dataset) or not isinstance(latest.dataset, Dataset):
         return latest

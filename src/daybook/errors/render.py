@@ -153,9 +153,13 @@ _KEPT = frozenset("\n\t\u200c\u200d")
 _BLANKS = re.compile(r"[\n\r\t]+")
 
 
+# Of ASCII texts: control characters but for tabs and line ends.
+_ASCII_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+
+
 def printable(text: str) -> str:
     """The text on its lines, without characters that a terminal would obey."""
-    if text.isascii() and text.isprintable():
+    if text.isascii() and not _ASCII_CONTROLS.search(text):
         return text
     return "".join(_escape(character) if _is_escaped(character) else character for character in text)
 

@@ -406,7 +406,7 @@ class _NodeListener(RunListener):
 
 def _append_reason(close: Close, run: RunRecord) -> str | None:
     """Why a run that appended rows is not run again; None when nothing that it appended is left."""
-    commits = [commit for commit in close.history.commits.get(run.id, ()) if commit.mode == "append"]
+    commits = [commit for commit in close.history.commits(run.id) if commit.mode == "append"]
     left = [commit for commit in commits if not close.history.is_dropped(run, commit)]
     if not left:
         return None

@@ -29,6 +29,7 @@ from daybook.graph.nodes import (
     parse_span,
     slices_by_table,
 )
+from daybook.graph.recorded_runs import RecordedRuns
 from daybook.io.storage import storage_of
 from daybook.model.calendar import Period
 from daybook.model.definition import Definition
@@ -78,6 +79,7 @@ class Close:
         looks: bool = False,
         as_drafts: bool = False,
         parameters: ParametersByProject | None = None,
+        recorded: RecordedRuns | None = None,
     ) -> None:
         self._as_drafts = as_drafts
         self._looks = looks
@@ -101,7 +103,7 @@ class Close:
         )
         self._registered = registered_datasets(self.graph.projects.values())
         slices = SliceMap(every_slice(transaction), definitions.root, self._storage, asks_databases=asks_databases)
-        self._read_state(CloseHistory(transaction, slices, projects))
+        self._read_state(CloseHistory(transaction, slices, projects, recorded=recorded))
         self._read_span(period)
 
     def _read_span(self, period: str | None) -> None:
@@ -373,10 +375,12 @@ def read_close(
     looks: bool = False,
     as_drafts: bool = False,
     parameters: ParametersByProject | None = None,
+    recorded: RecordedRuns | None = None,
 ) -> Iterator[Close]:
     """The close as the store has it now; everything is read in one transaction.
 
-    With `looks`, files that changed are read to find out which nodes they concern.
+    With `looks`, files that changed are read to find out which nodes they concern. `recorded` are runs that an earlier
+    look has read.
     """
     with store.read() as transaction:
         transaction.definitions.read_ahead()
@@ -391,4 +395,5 @@ def read_close(
             looks=looks,
             as_drafts=as_drafts,
             parameters=parameters,
+            recorded=recorded,
         )

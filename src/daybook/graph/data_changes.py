@@ -178,11 +178,12 @@ class DataChanges:
         self, reading: Reading, location: Location, pinned: Mapping[str, tuple[FileStat, str | None]]
     ) -> Iterator[Reason]:
         uri = location.uri or ""
+        listed = self._list_files(uri, location.root or uri)
+        if len(listed) == len(pinned) and all(pinned.get(file.path, (None, None))[0] == file for file in listed):
+            return
         slices = needed_slices(reading.version, reading.resolution.periods)
         present = {
-            file.path: file
-            for file in self._list_files(uri, location.root or uri)
-            if is_slice_needed(partition_values(relative_to(file.path, uri)), slices)
+            file.path: file for file in listed if is_slice_needed(partition_values(relative_to(file.path, uri)), slices)
         }
         before = {
             path: pinned_file

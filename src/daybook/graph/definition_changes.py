@@ -23,8 +23,10 @@ _TIMES = re.compile("|".join(map(re.escape, TIME_COLUMNS)))
 
 def parameter_changes(project: Project, requested: Mapping[str, Any], snapshot: Mapping[str, Any]) -> list[str]:
     """Values that a run would use now and the run did not; a value without a default that is not given is as it was."""
-    used = snapshot.get("parameters") or {}
     declared = project.parameters
+    if not declared and not requested:
+        return []
+    used = snapshot.get("parameters") or {}
     values = {name: parameter.default for name, parameter in declared.items()} | given_values(
         project.id, declared, requested
     )
@@ -99,46 +101,74 @@ _DECISIVE_OPTIONS: Mapping[str, tuple[str, ...]] = {
 _FOLDER_OPTIONS = ("options",)
 
 
-def changed_datasources(definitions: Definitions, snapshot: Mapping[str, Any]) -> Iterator[str]:
-    """The data sources of a run, of what it read and wrote, that are other places or other formats now."""
-    for before in snapshot.get("datasources") or ():
-        now = definitions.datasource(before["id"])
-        if now is None or now.type != before["type"]:
-            yield before["id"]
-            continue
-        options = now.options.model_dump(mode="json", by_alias=True)
-        names = _DECISIVE_OPTIONS.get(now.type, _FOLDER_OPTIONS)
-        if any(name in before["options"] and before["options"][name] != options[name] for name in names):
-            yield before["id"]
+class DatasourceOptions:
+    """The options of data sources as snapshots have them; a data source is asked for by many nodes."""
+
+    def __init__(self, definitions: Definitions) -> None:
+        self._definitions = definitions
+        self._options: dict[str, tuple[str, Mapping[str, Any]] | None] = {}
+
+    def _now(self, datasource_id: str) -> tuple[str, Mapping[str, Any]] | None:
+        """The type and the options of a data source."""
+        if datasource_id not in self._options:
+            now = self._definitions.datasource(datasource_id)
+            self._options[datasource_id] = (
+                (now.type, now.options.model_dump(mode="json", by_alias=True)) if now is not None else None
+            )
+        return self._options[datasource_id]
+
+    def changed(self, snapshot: Mapping[str, Any]) -> Iterator[str]:
+        """The data sources of a run, of what it read and wrote, that are other places or other formats now."""
+        for before in snapshot.get("datasources") or ():
+            now = self._now(before["id"])
+            if now is None or now[0] != before["type"]:
+                yield before["id"]
+                continue
+            type_, options = now
+            names = _DECISIVE_OPTIONS.get(type_, _FOLDER_OPTIONS)
+            if any(name in before["options"] and before["options"][name] != options[name] for name in names):
+                yield before["id"]
 
 
-def dataset_change(
-    version: DatasetVersion, source: Mapping[str, Any], snapshot: Mapping[str, Any], registered: Collection[str]
-) -> str | None:
-    """Whether a dataset says otherwise how its rows are read; the version of a registered one does not count."""
-    dataset_id = version.dataset.id
-    stored = next(
-        (
-            dataset
-            for dataset in snapshot["datasets"]
-            if (dataset["dataset"]["id"], dataset["version"]) == (dataset_id, source["dataset_version"])
-        ),
-        None,
-    )
-    current: DatasetVersion | None = version
-    while current is not None and stored is not None:
-        is_declared = current.pin is None and current.dataset.id not in registered
-        if is_declared and current.version != stored["version"] and not _is_same_dataset(current, stored):
-            return f"{current.dataset.id} was changed (version {current.version}, the run used {stored['version']})"
-        columns = [(column.name, str(column.type)) for column in current.dataset.main_table.columns]
-        if columns != [(column["name"], column["type"]) for column in stored["dataset"]["main_table"]["columns"]]:
-            return f"the columns of {current.dataset.id} were changed"
-        if (what := _changed_rule(current, stored)) is not None:
-            return f"{what} of {current.dataset.id} was changed"
-        viewed = stored.get("view")
-        current = current.view.dataset if current.view is not None else None
-        stored = viewed["dataset"] if viewed else None
-    return None if current is None and stored is None else f"{dataset_id} was changed"
+class DatasetNow:
+    """A dataset as a project reads it now, to be compared with what its runs read: what all need is prepared once."""
+
+    def __init__(self, version: DatasetVersion, registered: Collection[str]) -> None:
+        self._dataset_id = version.dataset.id
+        self._registered = registered
+        self._column_types: list[list[tuple[str, str]]] = []
+        # The dataset itself, then what it views.
+        self._versions: list[DatasetVersion] = []
+        current: DatasetVersion | None = version
+        while current is not None:
+            self._versions.append(current)
+            columns = current.dataset.main_table.columns
+            self._column_types.append([(column.name, str(column.type)) for column in columns])
+            current = current.view.dataset if current.view is not None else None
+
+    def change(self, source: Mapping[str, Any], snapshot: Mapping[str, Any]) -> str | None:
+        """Whether it says otherwise how its rows are read; the version of a registered one does not count."""
+        stored = next(
+            (
+                dataset
+                for dataset in snapshot["datasets"]
+                if dataset["version"] == source["dataset_version"] and dataset["dataset"]["id"] == self._dataset_id
+            ),
+            None,
+        )
+        for current, columns in zip(self._versions, self._column_types, strict=True):
+            if stored is None:
+                return f"{self._dataset_id} was changed"
+            is_declared = current.pin is None and current.dataset.id not in self._registered
+            if is_declared and current.version != stored["version"] and not _is_same_dataset(current, stored):
+                return f"{current.dataset.id} was changed (version {current.version}, the run used {stored['version']})"
+            if columns != [(column["name"], column["type"]) for column in stored["dataset"]["main_table"]["columns"]]:
+                return f"the columns of {current.dataset.id} were changed"
+            if (what := _changed_rule(current, stored)) is not None:
+                return f"{what} of {current.dataset.id} was changed"
+            viewed = stored.get("view")
+            stored = viewed["dataset"] if viewed else None
+        return None if stored is None else f"{self._dataset_id} was changed"
 
 
 def _changed_rule(version: DatasetVersion, stored: Mapping[str, Any]) -> str | None:

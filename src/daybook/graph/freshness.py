@@ -6,6 +6,7 @@ concerns only the nodes that load other rows of it; whether one does is looked a
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,8 @@ from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError
 from daybook.graph.data_changes import DataChanges, Reading, not_asked
 from daybook.graph.definition_changes import (
-    changed_datasources,
-    dataset_change,
+    DatasetNow,
+    DatasourceOptions,
     parameter_changes,
     period_change,
     project_changes,
@@ -27,12 +28,18 @@ from daybook.graph.output_changes import OutputChanges
 from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.model.calendar import Period
 from daybook.model.datasource import CatalogStrategy
-from daybook.model.definition import DatasetVersion
+from daybook.model.definition import DatasetVersion, ResolverVersion
 from daybook.model.parameter import ParametersByProject
 from daybook.model.project import Project
 from daybook.plan.loads import LoadReference, load_references
 from daybook.resolve.location import Location
-from daybook.resolve.resolution import ByResolver, choose_location_source, matching_rule, resolve_dataset
+from daybook.resolve.resolution import (
+    ByResolver,
+    LocatedTables,
+    choose_location_source,
+    matching_rule,
+    resolve_dataset,
+)
 from daybook.store.records import RunRecord
 
 
@@ -45,6 +52,48 @@ class ProjectNow:
     definitions: Definitions
     problem: str | None = None
     is_inactive: bool = False
+
+
+class _DatasetRead:
+    """A dataset that a project reads, in the version that a run would read now."""
+
+    def __init__(self, reference: LoadReference, now: ProjectNow, registered: frozenset[str]) -> None:
+        dataset_id, number = reference.dataset.dataset_id, reference.dataset.dataset_version
+        self.key = reference.key
+        self.dataset_id = dataset_id
+        self.version = now.definitions.dataset(dataset_id, number)
+        # A pinned version of what a run registered is frozen data.
+        self.is_frozen = number is not None and self.version is not None and self.version.pin is not None
+        self.compared = DatasetNow(self.version, registered) if self.version is not None else None
+        self.resolver = _catalog_resolver(self.version, now) if self.version is not None else None
+
+    def asks_catalog(self, period: Period) -> bool:
+        """Whether only an endpoint knows where the data of a period is."""
+        if self.resolver is None or self.version is None:
+            return False
+        try:
+            rule = matching_rule(self.resolver, self.version.viewed.dataset.main_table.name, period)
+        except DaybookError:
+            return False
+        return isinstance(rule.strategy, CatalogStrategy)
+
+
+class _ProjectReads:
+    """What all nodes of a project ask: computed once, however many periods there are."""
+
+    def __init__(self, now: ProjectNow, registered: frozenset[str]) -> None:
+        self._now = now
+        self._registered = registered
+        self.datasources = DatasourceOptions(now.definitions)
+
+    @cached_property
+    def datasets(self) -> tuple[_DatasetRead, ...]:
+        references = load_references(self._now.project)
+        return tuple(_DatasetRead(reference, self._now, self._registered) for reference in references)
+
+    @cached_property
+    def counts_times(self) -> bool:
+        return uses_times(self._now.project)
 
 
 class Freshness:
@@ -68,8 +117,9 @@ class Freshness:
         self._outputs = OutputChanges(history, root)
         self._parameters = parameters or {}
         self._projects = projects
-        # By project, since each has many nodes.
-        self._uses_times: dict[str, bool] = {}
+        self._reads: dict[str, _ProjectReads] = {}
+        # Tables that many projects read are found once.
+        self._located = LocatedTables()
         # What projects register; what they read of it counts by its columns.
         self._registered = registered
         self._root = root
@@ -77,10 +127,10 @@ class Freshness:
         self._asks_databases = asks_databases
         self._data = DataChanges(root, storage, asks_databases=asks_databases, workspace=workspace, looks=looks)
 
-    def _counts_times(self, project_id: str) -> bool:
-        if project_id not in self._uses_times:
-            self._uses_times[project_id] = uses_times(self._projects[project_id].project)
-        return self._uses_times[project_id]
+    def _reads_of(self, project_id: str) -> _ProjectReads:
+        if project_id not in self._reads:
+            self._reads[project_id] = _ProjectReads(self._projects[project_id], self._registered)
+        return self._reads[project_id]
 
     def of(self, node: Node) -> NodeFreshness:
         """The node by itself, whatever the state of the nodes it reads."""
@@ -98,15 +148,15 @@ class Freshness:
         run = runs.completed
         if problem:
             return NodeFreshness("stale", run, problem)
-        snapshot = self._history.snapshots.get(run.id)
+        snapshot = self._history.recorded[run.id].snapshot
         if snapshot is None:
             text = "its snapshot has been removed by `daybook gc`"
             return NodeFreshness("stale", run, (Reason(text, "snapshots were removed by `daybook gc`"),))
         reasons = list(self._own_changes(node, now, run, snapshot))
         if not reasons:
             sources = {source["key"]: source for source in snapshot["sources"]}
-            for reference in load_references(now.project):
-                reasons += self._source_changes(reference, node, now, run, sources.get(reference.key))
+            for read in self._reads_of(node.project).datasets:
+                reasons += self._source_changes(read, node, now, run, snapshot, sources.get(read.key))
             changed_outputs = self._outputs.of(now.project, now.definitions, node.period, run)
             reasons += [Reason(text, f"{node.project}: {text}") for text in changed_outputs]
         details = tuple(dict.fromkeys(sorted(reasons, key=lambda reason: reason.is_unknown)))
@@ -124,7 +174,7 @@ class Freshness:
             yield Reason(text, f"{node.project}: {text}")
         if (change := period_change(node.period, snapshot)) is not None:
             yield Reason(change, f"the calendar {node.period.calendar_id} was changed")
-        for datasource_id in changed_datasources(now.definitions, snapshot):
+        for datasource_id in self._reads_of(node.project).datasources.changed(snapshot):
             text = f"the data source {datasource_id} was changed"
             yield Reason(text, text)
         if run.as_of is not None and run.as_of != node.period.start_date:
@@ -133,26 +183,26 @@ class Freshness:
 
     def _source_changes(
         self,
-        reference: LoadReference,
+        read: _DatasetRead,
         node: Node,
         now: ProjectNow,
         run: RunRecord,
+        snapshot: Mapping[str, Any],
         source: Mapping[str, Any] | None,
     ) -> Iterator[Reason]:
         """What is different about one thing that the project reads."""
-        dataset_id = reference.dataset.dataset_id
-        version = now.definitions.dataset(dataset_id, reference.dataset.dataset_version)
-        if version is None or source is None or source["dataset_id"] != dataset_id:
+        dataset_id, version = read.dataset_id, read.version
+        if version is None or read.compared is None or source is None or source["dataset_id"] != dataset_id:
             yield Reason(f"{dataset_id} is read in another way", f"{node.project} reads {dataset_id} in another way")
             return
-        changed = dataset_change(version, source, self._history.snapshots[run.id], self._registered)
+        changed = read.compared.change(source, snapshot)
         if changed is not None:
             yield Reason(changed, changed)
             return
-        if reference.dataset.dataset_version is not None and version.pin is not None:
+        if read.is_frozen:
             return
         label = f"{dataset_id} {node.period.identifier}"
-        if not self._asks_databases and _asks_catalog(version, node.period, now):
+        if not self._asks_databases and read.asks_catalog(node.period):
             yield Reason(f"{label}: the catalog was not asked", "catalogs were not asked", is_unknown=True)
             return
         try:
@@ -164,11 +214,12 @@ class Freshness:
                 overrides=now.project.resolver_overrides,
                 allowed_hosts=self._allowed_hosts,
                 lookup=self._history.slices,
+                located=self._located,
             )
         except DaybookError as error:
             yield Reason(f"{label}: {error.message}", error.message)
             return
-        pins, counts_times = self._history.pins(run.id, reference.key), self._counts_times(node.project)
+        pins, counts_times = self._history.pins(run.id, read.key), self._reads_of(node.project).counts_times
         reading = Reading(label, resolution, version, pins, counts_times)
         yield from self._data_changes(reading, source)
 
@@ -219,18 +270,19 @@ class Freshness:
         return self._history.wrote_same_rows(location, before, now, with_times=reading.counts_times)
 
 
-def _asks_catalog(version: DatasetVersion, period: Period, now: ProjectNow) -> bool:
-    """Whether only an endpoint knows where the data of a dataset is."""
-    table = version.viewed
+def _catalog_resolver(version: DatasetVersion, now: ProjectNow) -> ResolverVersion | None:
+    """The resolver of a dataset, if it asks an endpoint for some periods."""
     try:
-        match choose_location_source(table, now.definitions, now.project.resolver_overrides):
-            case ByResolver(chosen):
-                rule = matching_rule(chosen, table.dataset.main_table.name, period)
-                return isinstance(rule.strategy, CatalogStrategy)
-            case _:
-                return False
+        chosen = choose_location_source(version.viewed, now.definitions, now.project.resolver_overrides)
     except DaybookError:
-        return False
+        return None
+    match chosen:
+        case ByResolver(resolver) if any(
+            isinstance(rule.strategy, CatalogStrategy) for rule in resolver.resolver.rules
+        ):
+            return resolver
+        case _:
+            return None
 
 
 def _places(locations: Iterable[Location]) -> set[tuple[str | None, ...]]:

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError
 from daybook.graph.dependencies import Dependency, ProjectGraph
+from daybook.graph.recorded_runs import RecordedRuns
 from daybook.io.filesystem import RealPaths
 from daybook.io.location_checks import data_exists, location_exists
 from daybook.io.pins import Pin, pin_from_json
@@ -344,7 +345,9 @@ class CloseHistory:
         projects: Iterable[str] | None = None,
         *,
         node: Node | None = None,
+        recorded: RecordedRuns | None = None,
     ) -> None:
+        """`recorded` are those of an earlier look."""
         queries = transaction.close
         self._projects = tuple(projects) if projects is not None else None if node is None else (node.project,)
         self.runs: dict[tuple[str, str], NodeRuns] = queries.runs(
@@ -352,9 +355,7 @@ class CloseHistory:
         )
         self.slices = slices
         completed = [node_runs.completed.id for node_runs in self.runs.values() if node_runs.completed is not None]
-        self.snapshots = queries.snapshots(completed)
-        self.commits: dict[str, list[OutputCommit]] = queries.commits(completed)
-        self._pins = queries.pins(completed)
+        self.recorded = (recorded or RecordedRuns()).read(queries, completed)
         self._dropped = {
             (slice_.destination, slice_.period): slice_.dropped_at for slice_ in transaction.slices.dropped()
         }
@@ -362,13 +363,17 @@ class CloseHistory:
         self._transaction = transaction
         self._queries = queries
         # Of runs whose slices were read and replaced since, looked up when they are compared.
-        self._earlier_commits: dict[str, list[OutputCommit]] | None = None
+        self._earlier_commits: dict[str, tuple[OutputCommit, ...]] | None = None
         self._tables: dict[tuple[str, object], SliceTable] = {}
         self._latest_runs = {node_runs.latest.id: node_runs.latest for node_runs in self.runs.values()}
 
     @cached_property
-    def _last_writes(self) -> Mapping[tuple[str, str], Mapping[str, datetime.datetime]]:
-        return self._queries.last_writes(self._projects)
+    def _last_writes(self) -> Mapping[tuple[str, str], tuple[tuple[str, datetime.datetime], ...]]:
+        """By project and place, the last two periods that were written there: one of them is not the asker's."""
+        return {
+            key: tuple(sorted(writes.items(), key=lambda write: write[1])[-2:])
+            for key, writes in self._queries.last_writes(self._projects).items()
+        }
 
     def started_at(self, run_id: str) -> datetime.datetime | None:
         """When a run was created, if it is still known."""
@@ -376,7 +381,7 @@ class CloseHistory:
         return run.created_at if run is not None else None
 
     def pins(self, run_id: str, key: str) -> tuple[Pin, ...]:
-        return tuple(pin_from_json(pin) for pin in self._pins.get(run_id, {}).get(key, ()))
+        return tuple(pin_from_json(pin) for pin in self.recorded[run_id].pins.get(key, ()))
 
     def wrote_same_rows(self, location: Location, before: str, now: str, *, with_times: bool) -> bool:
         """Whether two runs wrote the same rows into a table, each for its period; runs without a digest did not."""
@@ -391,20 +396,25 @@ class CloseHistory:
         digest = commits[0].details.get("rows_digest")
         return None if digest is None else str(digest["with_times" if with_times else "rows"])
 
-    def _commits_of(self, run_id: str) -> list[OutputCommit]:
-        if run_id in self.commits:
-            return self.commits[run_id]
+    def commits(self, run_id: str) -> tuple[OutputCommit, ...]:
+        """What the last completed run of a node committed; nothing for another run."""
+        return self.recorded[run_id].commits if run_id in self.recorded else ()
+
+    def _commits_of(self, run_id: str) -> tuple[OutputCommit, ...]:
+        if run_id in self.recorded:
+            return self.recorded[run_id].commits
         if self._earlier_commits is None:
             # One question for all runs that a snapshot names.
             used = {
                 writer
-                for snapshot in self.snapshots.values()
-                for source in snapshot["sources"]
+                for run in self.recorded.values()
+                for source in (run.snapshot["sources"] if run.snapshot is not None else ())
                 for writer in (source.get("slices") or {}).values()
             }
-            self._earlier_commits = self._queries.commits(used - self.commits.keys())
+            earlier = self._queries.commits(used - self.recorded.keys())
+            self._earlier_commits = {writer: tuple(commits) for writer, commits in earlier.items()}
         if run_id not in self._earlier_commits:
-            self._earlier_commits[run_id] = self._queries.commits([run_id]).get(run_id, [])
+            self._earlier_commits[run_id] = tuple(self._queries.commits([run_id]).get(run_id, ()))
         return self._earlier_commits[run_id]
 
     def table_of(self, commit: OutputCommit) -> SliceTable:
@@ -444,13 +454,14 @@ class CloseHistory:
                 run.project_id not in last_runs or last_runs[run.project_id].created_at < run.created_at
             ):
                 last_runs[run.project_id] = run
+        snapshots = {project_id: self.recorded[run.id].snapshot for project_id, run in last_runs.items()}
         return {
-            project_id: self.snapshots[run.id]["period"]["level"]
-            for project_id, run in last_runs.items()
-            if run.id in self.snapshots
+            project_id: snapshot["period"]["level"]
+            for project_id, snapshot in snapshots.items()
+            if snapshot is not None
         }
 
     def is_overwritten_by_period(self, run: RunRecord, destination: str) -> bool:
         """Whether a later run of the project, for another period, wrote to the same place."""
-        last_writes = self._last_writes.get((run.project_id, destination), {})
-        return any(period != run.period and created_at > run.created_at for period, created_at in last_writes.items())
+        last_writes = self._last_writes.get((run.project_id, destination), ())
+        return any(period != run.period and created_at > run.created_at for period, created_at in last_writes)

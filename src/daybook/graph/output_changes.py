@@ -29,7 +29,7 @@ class OutputChanges:
     def of(self, project: Project, definitions: Definitions, period: Period, run: RunRecord) -> Iterator[str]:
         """`project` is what a run would execute now, with the operations of the run."""
         outputs = {operation.seq: operation for operation in project.operations}
-        for commit in self._history.commits.get(run.id, ()):
+        for commit in self._history.commits(run.id):
             operation = outputs.get(commit.operation_seq)
             if isinstance(operation, OutputOperation):
                 target = self._target(project, operation, definitions, period)

@@ -192,18 +192,25 @@ def path_location(datasource: DataSource, path: str, root: Path, *, span: Span |
 
 
 def inline_location(
-    path: str, file_format: str | None, options: Mapping[str, Any], root: Path, *, span: Span | None = None
+    path: str,
+    file_format: str | None,
+    options: Mapping[str, Any],
+    root: Path,
+    *,
+    period: Period | None = None,
+    span: Span | None = None,
 ) -> Location:
-    """A file or folder named where it is used.
+    """A file or folder named where it is used; `period` is the one that it belongs to alone.
 
     A relative path lies in the workspace; an absolute one or a URI lies where it says. The format is read off the
     extension when left out.
     """
     file_format = file_format or format_by_extension(path, span)
     if path.startswith("/") or is_remote(path) or path.lower().startswith("file:"):
-        return Location(file_format, uri=_absolute_uri(path, root, span), options=options)
+        return Location(file_format, uri=_absolute_uri(path, root, span), options=options, period=period)
     workspace = absolute_root(".", root)
-    return Location(file_format, uri=join_inside(workspace, path, span=span), root=workspace, options=options)
+    uri = join_inside(workspace, path, span=span)
+    return Location(file_format, uri=uri, root=workspace, options=options, period=period)
 
 
 def format_by_extension(path: str, span: Span | None = None) -> str:

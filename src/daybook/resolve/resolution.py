@@ -104,6 +104,20 @@ class AnyPeriod:
         return True
 
 
+class LocatedTables:
+    """Tables of data sources that were found at one moment: every period and reader asks for the same ones."""
+
+    def __init__(self) -> None:
+        # The data source is kept, so that no other one gets its identity.
+        self._locations: dict[tuple[int, str, str | None], tuple[DataSource, Location]] = {}
+
+    def find(self, datasource: DataSource, table: str, schema: str | None, root: Path) -> Location:
+        key = (id(datasource), table, schema)
+        if key not in self._locations:
+            self._locations[key] = (datasource, table_location(datasource, table, schema, root))
+        return self._locations[key][1]
+
+
 @dataclass(frozen=True, slots=True)
 class LocationContext:
     """What places are looked up in: the definitions, the workspace's folder, the hosts that may be asked."""
@@ -112,6 +126,14 @@ class LocationContext:
     root: Path
     allowed_hosts: tuple[str, ...]
     limits: "HttpLimits | None"
+    # Of callers that ask for many periods at one moment.
+    located: LocatedTables | None = None
+
+    def table(self, datasource_id: str, name: str, schema: str | None) -> Location:
+        datasource = usable_datasource(datasource_id, self.definitions)
+        if self.located is not None:
+            return self.located.find(datasource, name, schema, self.root)
+        return table_location(datasource, name, schema, self.root)
 
 
 def usable_datasource(datasource_id: str, definitions: Definitions) -> DataSource:
@@ -132,8 +154,8 @@ def locate_declared(
     match location:
         case PathLocation():
             path = render_template(location.path, period, table_name)
-            inline = inline_location(path, location.format, location.options, around.root)
-            return (_with_own_period(inline, location.path, period),)
+            own = period if names_one_period(location.path, period) else None
+            return (inline_location(path, location.format, location.options, around.root, period=own),)
         case TableLocation():
             return (_locate_table(location, table_name, period, around),)
         case _:
@@ -177,8 +199,7 @@ def _locate_table(
     named: TableLocation | TableStrategy, table_name: str, period: Period, around: LocationContext
 ) -> Location:
     name = render_template(named.table, period, table_name)
-    datasource = usable_datasource(named.datasource_id, around.definitions)
-    return _with_own_period(table_location(datasource, name, named.schema_name, around.root), named.table, period)
+    return _with_own_period(around.table(named.datasource_id, name, named.schema_name), named.table, period)
 
 
 def _locate_answered(answer: "CatalogLocation", period: Period, around: LocationContext) -> Location:
@@ -213,9 +234,10 @@ def resolve_dataset(
     allowed_hosts: tuple[str, ...] = (),
     limits: "HttpLimits | None" = None,
     lookup: PeriodLookup = ANY_PERIOD,
+    located: LocatedTables | None = None,
 ) -> Resolution:
     """Where to read a dataset for a run's period, and which `_period` values belong to it."""
-    around = LocationContext(definitions, root, allowed_hosts, limits)
+    around = LocationContext(definitions, root, allowed_hosts, limits, located)
     if dataset_version.view is not None:
         return _resolve_view(dataset_version, dataset_version.view, period, around, overrides, lookup)
     resolution = _resolve_table(dataset_version, period, around, overrides)

@@ -1,7 +1,7 @@
 """The definitions of the store as a value; a transaction that only reads sees one state of the store."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from daybook.definitions.changes import DefinitionHead
 from daybook.definitions.declared_targets import Targets, registered_targets, with_target
@@ -10,7 +10,6 @@ from daybook.definitions.value import DatasetVersions, Definitions, LatestVersio
 from daybook.model.dataset import Dataset, View
 from daybook.model.definition import SANDBOX_PREFIX, DeclaredVersion, DefinitionKind, DefinitionStatus
 from daybook.model.project import Project
-from daybook.model.serialization import decode_definition
 
 if TYPE_CHECKING:
     from daybook.store.database.definition_rows import DefinitionRows
@@ -56,8 +55,7 @@ def _latest_version(rows: "DefinitionRows", head: DefinitionHead) -> LatestVersi
 def _projects(rows: "DefinitionRows") -> Iterator[Project]:
     for head in rows.heads("project").values():
         if head.status != "disabled":
-            project: Project = decode_definition("project", rows.get("project", head.id).body)
-            yield project
+            yield cast("Project", rows.model("project", head.id))
 
 
 def _dataset_versions(rows: "DefinitionRows", head: DefinitionHead, targets: Deferred[Targets]) -> DatasetVersions:
@@ -130,7 +128,7 @@ class _NumberedVersions(Mapping[int, Deferred[DeclaredVersion | None]]):
 def _dataset_version(rows: "DefinitionRows", head: DefinitionHead, number: int | None) -> Deferred[DeclaredVersion]:
     def read() -> DeclaredVersion:
         stored = rows.get("dataset", head.id, number)
-        dataset: Dataset | View = decode_definition("dataset", stored.body)
+        dataset = cast("Dataset | View", rows.decoded("dataset", stored.body))
         contract = rows.contract(head.id) if number is None else None
         pin = rows.pin(head.id, stored.version)
         return DeclaredVersion(dataset, stored.version, _status(head), pin, contract, head.workspace is None)

@@ -5,6 +5,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from urllib.parse import quote
@@ -22,6 +23,7 @@ from daybook.workspace.runs import RunDetails, RunListing, list_runs, show_run
 from daybook.workspace.stored_definitions import DefinitionSummary, list_definitions
 
 if TYPE_CHECKING:
+    from daybook.graph.recorded_runs import RecordedRuns
     from daybook.io.stored_rows import RowCondition, RowOrder
     from daybook.runs.run_result import OutputResult
     from daybook.workspace.close import CloseGraphResult, CloseStatus
@@ -191,6 +193,7 @@ class Served:
     watch: StoreWatch
     recent: RecentAnswers
     bodies: SharedBodies
+    recorded: "RecordedRuns"
 
     def page(
         self, request: Request, name: str, shown: tuple[object, ...], values: Callable[[], dict[str, Any]]
@@ -220,7 +223,14 @@ class Served:
 
         # In a large close it takes long enough that nobody should wait for it twice.
         self.watch.note_state()
-        return self._recent(("overview", period), lambda: close_overview(self.workspace, period=period))
+        return self._recent(
+            ("overview", period), lambda: close_overview(self.workspace, period=period, recorded=self.recorded)
+        )
+
+    def prepare(self) -> None:
+        """Compute what the first page shows before somebody asks; a failure is the answer to who asks."""
+        with suppress(DaybookError):
+            self.overview(None)
 
     def graph(self, period: str | None = None) -> "CloseGraphResult":
         from daybook.workspace.close import close_graph

@@ -148,7 +148,13 @@ class WorkspaceLoader:
 
     def begin(self) -> None:
         """Loads in the background; a failure is the answer to the next request."""
-        threading.Thread(target=self.load, name="daybook-load", daemon=True).start()
+
+        def load() -> None:
+            served: Served = self.load().state.served
+            # A large close takes a while to read, and who opens its page waits for the rest of it alone.
+            served.prepare()
+
+        threading.Thread(target=load, name="daybook-load", daemon=True).start()
 
     @property
     def served(self) -> "Served | None":

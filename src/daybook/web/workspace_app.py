@@ -1,5 +1,6 @@
 """The pages of a workspace and its API, each an application of its own, because their imports take time."""
 
+from dataclasses import replace
 from functools import partial
 
 from fastapi import FastAPI
@@ -8,6 +9,8 @@ from fastapi.exceptions import RequestValidationError
 # Imported here, so that the first page does not wait for what all pages use.
 import daybook.workspace.close
 import daybook.workspace.result_json  # noqa: F401
+from daybook.definitions.loading.workspace import ReadFiles
+from daybook.graph.recorded_runs import RecordedRuns
 from daybook.runs.run_result import RunFailedError
 from daybook.web import pages
 from daybook.web.access import Access
@@ -23,6 +26,7 @@ def create_pages(workspace: OpenedWorkspace, access: Access, templates: Template
     """Without a guard of their own: requests have passed that of the server."""
     app = _create_app(openapi_url=None)
     app.state.templates = templates
+    workspace = replace(workspace, read_files=ReadFiles())
     app.state.served = Served(
         workspace,
         access,
@@ -32,6 +36,7 @@ def create_pages(workspace: OpenedWorkspace, access: Access, templates: Template
         StoreWatch(workspace),
         RecentAnswers(),
         SharedBodies(),
+        RecordedRuns(),
     )
     for router in pages.ROUTERS:
         app.include_router(router, include_in_schema=False)

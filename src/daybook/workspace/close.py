@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 from daybook.errors import DaybookError, Notice, notice
 from daybook.graph.build_listener import BuildListener
 from daybook.graph.close import Close, NodeStatus, read_close
+from daybook.graph.recorded_runs import RecordedRuns
 from daybook.model.json_fields import Hidden, UnlessNone, named
 from daybook.resolve.project_files import CheckedFiles
 from daybook.workspace.open_workspace import OpenedWorkspace
+from daybook.workspace.paused_collection import collection_paused
 
 if TYPE_CHECKING:
     # What runs things takes a while to import, and `status` runs nothing.
@@ -91,6 +93,7 @@ def root_causes(nodes: Iterable[NodeStatus]) -> tuple[RootCause, ...]:
     return tuple(RootCause(text, tuple(statuses)) for text, statuses in by_size)
 
 
+@collection_paused()
 def close_graph(workspace: OpenedWorkspace, *, period: str | None = None) -> CloseGraphResult:
     """Which projects read what others write; with a period, which nodes read which."""
     files = CheckedFiles(workspace.read_definitions())
@@ -120,6 +123,7 @@ def _projects_graph(close: Close, notices: tuple[Notice, ...]) -> CloseGraphResu
     return CloseGraphResult(projects, tuple(dict.fromkeys(edges)), notices)
 
 
+@collection_paused()
 def close_status(
     workspace: OpenedWorkspace,
     *,
@@ -144,10 +148,19 @@ def close_status(
         return _status_of(close, files, projects)
 
 
-def close_overview(workspace: OpenedWorkspace, *, period: str | None = None) -> tuple[CloseStatus, CloseGraphResult]:
-    """The state of every node and the projects' graph, of one look at the files and the store."""
+@collection_paused()
+def close_overview(
+    workspace: OpenedWorkspace, *, period: str | None = None, recorded: RecordedRuns | None = None
+) -> tuple[CloseStatus, CloseGraphResult]:
+    """The state of every node and the projects' graph, of one look at the files and the store.
+
+    `recorded` are runs that earlier looks have read.
+    """
     files = CheckedFiles(workspace.read_definitions())
-    with workspace.open_store_or_empty() as store, read_close(files, store, period=period) as close:
+    with (
+        workspace.open_store_or_empty() as store,
+        read_close(files, store, period=period, recorded=recorded) as close,
+    ):
         return _status_of(close, files), _projects_graph(close, _error_notices(files))
 
 
@@ -205,6 +218,7 @@ def _periods_run(close: Close) -> str | None:
     return first[1] if first == last else f"{first[1]}..{last[1]}"
 
 
+@collection_paused()
 def plan_close_build(workspace: OpenedWorkspace, request: "BuildRequest") -> "BuildPlan":
     """What `build_close` would run, and why."""
     from daybook.graph.build_plan import plan_build, plan_drafts

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from daybook.definitions.loading.loaded_workspace import (
     LoadedWorkspace,
+    ReadFiles,
     WorkspaceLocation,
     find_workspace,
     locate_workspace,
@@ -48,6 +49,8 @@ class OpenedWorkspace(WorkspaceLocation):
     token: str | None = field(default=None, repr=False)
     login: str | None = None
     account: int | None = None
+    # Of a program that looks at the workspace again and again.
+    read_files: ReadFiles | None = field(default=None, repr=False, compare=False)
 
     @property
     def credential(self) -> Credential:
@@ -61,13 +64,13 @@ class OpenedWorkspace(WorkspaceLocation):
         """The definitions as the files have them now, each of them valid on its own; all errors are raised together."""
         from daybook.resolve.definition_checks import structural_errors
 
-        workspace, errors = read_workspace(self.root, self.settings)
+        workspace, errors = read_workspace(self.root, self.settings, self.read_files)
         raise_all([*errors, *structural_errors(workspace)])
         return workspace
 
     def read_definitions(self) -> LoadedWorkspace:
         """What can be read of the definitions; a use case decides which errors of the others concern it."""
-        return read_workspace(self.root, self.settings)[0]
+        return read_workspace(self.root, self.settings, self.read_files)[0]
 
     @contextmanager
     def open_store(self, *, migrate: bool = False) -> "Iterator[MetadataStore]":

@@ -4,8 +4,9 @@ import datetime
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ import yaml
 from sqlalchemy import Engine, event
 
 from daybook.definitions.changes import DefinitionHead
+from daybook.definitions.loading.definition_texts import read_definitions
+from daybook.definitions.loading.workspace import ReadFiles
 from daybook.graph import data_changes
 from daybook.graph.build import build
 from daybook.graph.build_listener import BuildListener
@@ -22,16 +25,23 @@ from daybook.graph.build_plan import BuildRequest
 from daybook.graph.close import read_close
 from daybook.graph.dependencies import derive_graph
 from daybook.graph.nodes import Node
+from daybook.graph.recorded_runs import RecordedRuns
 from daybook.io.filesystem import FileStat, list_files
 from daybook.io.storage import Storage
-from daybook.model.serialization import stored_json
+from daybook.model.datasource import DataSource
+from daybook.model.definition import DefinitionKind
+from daybook.model.project import Project
+from daybook.model.serialization import decode_definition, stored_json
+from daybook.plan.loads import LoadReference, load_references
 from daybook.resolve.calendars.calendar import CalendarYear, IdentifierPattern
+from daybook.resolve.location import Location, table_location
 from daybook.resolve.project_files import CheckedFiles
 from daybook.runs.attempt.prepare import PreparedRun
 from daybook.runs.attempt.run_request import RunRequest
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.lifecycle.apply import apply
-from daybook.store.database import definition_rows, outcomes
+from daybook.store.database import definition_rows, snapshot_sections
+from daybook.store.database.snapshot_sections import SnapshotReader
 from daybook.workspace.close import close_graph, close_overview, close_status
 from daybook.workspace.lifecycle import activate_projects
 from daybook.workspace.open_workspace import open_workspace
@@ -111,6 +121,127 @@ def test_the_store_and_the_disk_are_asked_no_more_than_needed(tmp_path: Path, mo
         assert len(listed) == len(set(listed)) == projects * len(MONTHS)
     assert asked[0] == asked[1]
     assert asked[1] < 40
+
+
+def registered_close(root: Path, projects: int) -> Path:
+    """A chain of projects that read what the one before registers in every month."""
+    folder = Folder.new(root, no_session)
+    for number in range(projects):
+        for month in MONTHS:
+            folder.write_csv(f"data/s{number}/{month}.csv", [{"account": "a", "amount": "1.00"}])
+        folder.dataset(
+            f"s{number}", COLUMNS, {"path": f"data/s{number}/{{{{identifier}}}}.csv"}, temporal_mode="period"
+        )
+        source = {"type": "append", "arguments": {"source": {"dataset_id": f"d{number - 1}"}}}
+        output = to_table(f"t{number}", columns=["account", "amount"], register_as_dataset=f"d{number}")
+        folder.project(*([source] if number else []), output, id_=f"p{number}", input_=f"s{number}")
+    activate_projects(open_workspace(root))
+    workspace = folder.load()
+    with folder.around(workspace) as around, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("daybook.graph.build.execute_run", record_run)
+        request = BuildRequest(f"{MONTHS[0]}..{MONTHS[-1]}", jobs=1)
+        assert build(CheckedFiles(workspace), around, request, BuildListener()).is_ok
+    return root
+
+
+def test_datasets_that_runs_registered_are_asked_for_and_decoded_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A project was activated with an early version of what it reads; the store is not asked for each of them."""
+    decoded: list[str] = []
+
+    def decode(kind: DefinitionKind, body: str) -> Any:
+        decoded.append(body)
+        return decode_definition(kind, body)
+
+    asked = []
+    for projects in (2, 5):
+        root = registered_close(tmp_path / str(projects), projects)
+        monkeypatch.setattr(definition_rows, "decode_definition", decode)
+        with counted_queries() as queries:
+            found = close_status(open_workspace(root), period=f"{MONTHS[0]}..{MONTHS[-1]}")
+        monkeypatch.undo()
+        assert {each.state for each in found.nodes} == {"fresh"}
+        asked.append(len(queries))
+        assert len(decoded) == len(set(decoded))
+        decoded.clear()
+    assert asked[0] == asked[1]
+
+
+def test_what_does_not_depend_on_the_period_is_computed_once_for_a_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = registered_close(tmp_path / "w", 4)
+    referenced: list[str] = []
+    located: list[str] = []
+    texts: list[str] = []
+
+    def references(project: Project) -> Iterator[LoadReference]:
+        referenced.append(project.id)
+        return load_references(project)
+
+    def locate(datasource: DataSource, table: str, schema: str | None, place: Path) -> Location:
+        located.append(table)
+        return table_location(datasource, table, schema, place)
+
+    def read_json(text: str) -> Any:
+        texts.append(text)
+        return stored_json(text)
+
+    monkeypatch.setattr("daybook.graph.freshness.load_references", references)
+    monkeypatch.setattr("daybook.resolve.resolution.table_location", locate)
+    monkeypatch.setattr(snapshot_sections, "stored_json", read_json)
+    found = close_status(open_workspace(root), period=f"{MONTHS[0]}..{MONTHS[-1]}")
+    assert {each.state for each in found.nodes} == {"fresh"}
+    assert sorted(referenced) == ["p0", "p1", "p2", "p3"]
+    # What three projects read of each other, for three months.
+    assert sorted(located) == ["t0", "t1", "t2"]
+    # Equal sections are decoded once, and the projects not at all: their versions are the active ones.
+    assert len(texts) == len(set(texts))
+    assert not any('"operations"' in text for text in texts)
+
+
+def test_a_later_look_reads_only_what_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = registered_close(tmp_path / "w", 2)
+    folder = Folder(root, no_session)
+    workspace = replace(open_workspace(root), read_files=ReadFiles())
+    recorded = RecordedRuns()
+    read: list[str] = []
+    parsed: list[str] = []
+    read_snapshot = SnapshotReader.read
+
+    def count_snapshot(self: SnapshotReader, body: str) -> Mapping[str, Any]:
+        read.append(body)
+        return read_snapshot(self, body)
+
+    def parse(text: str, file: str | None) -> Any:
+        parsed.append(Path(file or "").name)
+        return read_definitions(text, file)
+
+    monkeypatch.setattr(SnapshotReader, "read", count_snapshot)
+    monkeypatch.setattr("daybook.definitions.loading.workspace.read_definitions", parse)
+    first = close_overview(workspace, recorded=recorded)
+    assert len(read) == 2 * len(MONTHS)
+    read.clear()
+    parsed.clear()
+    assert close_overview(workspace, recorded=recorded) == first
+    assert (read, parsed) == ([], [])
+    # What changed is seen: a run, and a file.
+    with folder.around(folder.load()) as around:
+        (prepared,) = prepare_runs(folder.load(), around, RunRequest("p1", MONTHS[-1]))
+        result = record_run(around, prepared)
+    parsed.clear()
+    folder.write_csv(f"data/s0/{MONTHS[0]}.csv", [{"account": "other", "amount": "2.00"}])
+    folder.project(to_table("t1-changed"), id_="p1", input_="s1")
+    status, _ = close_overview(workspace, recorded=recorded)
+    assert len(read) == 1
+    assert parsed == ["project-p1.yaml"]
+    nodes = {node.node.name: node for node in status.nodes}
+    assert nodes[f"p1@{MONTHS[-1]}"].run == result.run_id
+    assert nodes[f"p1@{MONTHS[-1]}"].reasons[0].startswith("edited, not activated")
+    assert nodes[f"p0@{MONTHS[0]}"].state in ("stale", "unknown")
+    assert nodes[f"p0@{MONTHS[1]}"].state == "fresh"
+    assert status == close_status(open_workspace(root))
 
 
 def test_a_build_derives_the_graph_once_and_plans_each_project_once(
@@ -204,12 +335,13 @@ def test_a_node_of_a_build_reads_its_own_run_of_a_project_with_many_periods(
     for month in MONTHS:
         folder.write_csv(f"data/s0/{month}.csv", [{"account": "other", "amount": "2.00"}])
     read: list[str] = []
+    read_snapshot = SnapshotReader.read
 
-    def read_json(text: str) -> Any:
-        read.append(text)
-        return stored_json(text)
+    def count_snapshot(self: SnapshotReader, body: str) -> Mapping[str, Any]:
+        read.append(body)
+        return read_snapshot(self, body)
 
-    monkeypatch.setattr(outcomes, "stored_json", read_json)
+    monkeypatch.setattr(SnapshotReader, "read", count_snapshot)
     monkeypatch.setattr("daybook.graph.build.execute_run", record_run)
     workspace = folder.load()
     with folder.around(workspace) as around:

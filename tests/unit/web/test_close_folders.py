@@ -7,7 +7,7 @@ from daybook.graph.close import NodeStatus
 from daybook.graph.node_state import NodeState
 from daybook.graph.nodes import Node
 from daybook.model.calendar import Period
-from daybook.web.pages.close import folder_rows
+from daybook.web.pages.close import folder_rows, shown_reasons
 from daybook.workspace.close import CloseStatus
 from tests.page import client, page_folder
 from tests.workspaces import to_table
@@ -20,7 +20,8 @@ def large_close() -> CloseStatus:
     nodes = []
     for number in range(100):
         state: NodeState = "fresh" if number % 10 else "stale"
-        nodes.append(NodeStatus(Node(f"p{number:03}", JANUARY), state, False, None))
+        reasons = () if state == "fresh" else ("rates.csv changed",)
+        nodes.append(NodeStatus(Node(f"p{number:03}", JANUARY), state, False, None, reasons, causes=reasons))
     folders = {f"p{number:03}": "europe" if number < 70 else "asia" for number in range(100)}
     return CloseStatus(tuple(nodes), folders=folders)
 
@@ -45,6 +46,33 @@ def test_a_search_and_a_state_choose_projects() -> None:
     assert asia.projects == ("p070", "p080", "p090")
     assert len(europe.projects) == 7
     assert folder_rows(large_close(), search="nothing") == ()
+
+
+def test_the_reasons_are_those_of_what_is_shown() -> None:
+    status = large_close()
+    assert len(shown_reasons(status).unclear) == 10
+    assert [node.node.project for node in shown_reasons(status, folder="asia").unclear] == ["p070", "p080", "p090"]
+    searched = shown_reasons(status, search="P05")
+    assert [node.node.project for node in searched.unclear] == ["p050"]
+    # A cause of a single node is said beside the node.
+    assert searched.causes == ()
+    assert [(cause.text, len(cause.nodes)) for cause in shown_reasons(status, state="stale").causes] == [
+        ("rates.csv changed", 10)
+    ]
+    assert shown_reasons(status, state="failed").unclear == ()
+
+
+def test_the_page_of_a_search_says_why_of_what_was_searched(tmp_path: Path) -> None:
+    folder = page_folder(tmp_path)
+    for name in ("first", "second"):
+        folder.project(to_table(name), id_=name)
+    folder.apply()
+    for name in ("first", "second"):
+        folder.activate(name)
+        folder.project(to_table(f"{name}-changed"), id_=name)
+    shown = client(folder).get("/close?period=2026-01&search=second").text
+    assert "daybook activate second" in shown
+    assert "daybook activate first" not in shown
 
 
 def test_the_page_shows_what_was_searched(tmp_path: Path) -> None:

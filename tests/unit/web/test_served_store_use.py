@@ -16,6 +16,7 @@ from sqlalchemy.engine import Engine
 from starlette.testclient import TestClient
 
 from daybook.web.served import StoreWatch
+from daybook.workspace.close import close_overview
 from tests.page import client
 from tests.workspaces import Folder, no_session, to_table
 from tests.written_runs import write_run
@@ -150,3 +151,24 @@ def test_a_watch_that_begins_after_the_page_of_the_close_computes_nothing_again(
         assert served.watch.number == 0
     finally:
         served.watch.end()
+
+
+def test_a_server_reads_the_close_before_somebody_opens_its_page(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = client(folder)
+    asked: list[Any] = []
+    is_read = threading.Event()
+
+    def overview(*arguments: Any, **options: Any) -> Any:
+        asked.append(options["period"])
+        answer = close_overview(*arguments, **options)
+        is_read.set()
+        return answer
+
+    monkeypatch.setattr("daybook.workspace.close.close_overview", overview)
+    monkeypatch.setattr("daybook.web.served._LEAST_SECONDS", 600.0)
+    reader.app.state.loader.begin()  # type: ignore[attr-defined]
+    assert is_read.wait(60)
+    assert reader.get("/close").status_code == 200
+    assert asked == [None]

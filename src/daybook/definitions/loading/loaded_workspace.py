@@ -158,6 +158,24 @@ class LoadedFile:
         return [part for part_kind, part in zip(parts[1::2], parts[2::2], strict=True) if part_kind == kind]
 
 
+class ReadFiles:
+    """The definitions that files had at the last look, by their texts: what says the same is not parsed again."""
+
+    def __init__(self) -> None:
+        # One reader replaces the answer of another for the same text, so threads need no lock.
+        self._files: dict[Path, tuple[str, LoadedFile]] = {}
+
+    def find(self, path: Path, text: str) -> LoadedFile | None:
+        read_text, file = self._files.get(path, ("", None))
+        return file if read_text == text else None
+
+    def keep(self, path: Path, text: str, file: LoadedFile) -> LoadedFile:
+        # An error that is raised remembers where; each look has its own.
+        if not file.errors:
+            self._files[path] = (text, file)
+        return file
+
+
 def find_workspace(start: Path) -> Path:
     """The nearest folder with a `daybook.yaml`, from `start` upwards, written relative to where the caller is."""
     begin = start if start.is_dir() else start.parent
@@ -181,15 +199,17 @@ def locate_workspace(root: Path) -> WorkspaceLocation:
     return WorkspaceLocation(root, settings)
 
 
-def read_workspace(root: Path, settings: WorkspaceSettings | None = None) -> tuple[LoadedWorkspace, list[DaybookError]]:
+def read_workspace(
+    root: Path, settings: WorkspaceSettings | None = None, read_files: ReadFiles | None = None
+) -> tuple[LoadedWorkspace, list[DaybookError]]:
     """What can be read of a workspace, and everything that is wrong with the rest.
 
-    `settings` are those of its `daybook.yaml`, where that has been read.
+    `settings` are those of its `daybook.yaml`, where that has been read; `read_files` are those of earlier looks.
     """
     errors: list[DaybookError] = []
     if settings is None:
         settings, errors = load_settings(root)
-    loaded = _load_files(root, settings)
+    loaded = _load_files(root, settings, read_files or ReadFiles())
     definitions: dict[DefinitionKind, dict[str, Definition[Any]]] = {kind: {} for kind in DEFINITION_KINDS}
     duplicates: list[DaybookError] = []
     for file in loaded:
@@ -218,7 +238,7 @@ def load_settings(root: Path) -> tuple[WorkspaceSettings, list[DaybookError]]:
     return settings or WorkspaceSettings(name=root.resolve().name or "workspace"), errors
 
 
-def _load_files(root: Path, settings: WorkspaceSettings) -> list[LoadedFile]:
+def _load_files(root: Path, settings: WorkspaceSettings, read_files: ReadFiles) -> list[LoadedFile]:
     """Shallow files first, so that folders of data are known before they are entered."""
     skipped = {_absolute_path(root, path) for path in (settings.sandbox, settings.state) if isinstance(path, str)}
     loaded: list[LoadedFile] = []
@@ -241,7 +261,7 @@ def _load_files(root: Path, settings: WorkspaceSettings) -> list[LoadedFile]:
                 if not _is_skipped_name(entry.name, folder is root):
                     folders.append(path)
             elif _may_define(entry) and path != root / WORKSPACE_FILE:
-                file = _load_file(path)
+                file = _load_file(path, read_files)
                 loaded.append(file)
                 skipped |= _data_folders(root, file)
     return [file for file in loaded if not _is_below(_absolute_path(root, file.path), skipped)]
@@ -259,13 +279,18 @@ def _unreadable_folder(path: Path, error: OSError) -> LoadedFile:
     return LoadedFile(path, [], [DaybookError("MODEL_001", file=path.as_posix(), reason=reason, hint=hint)])
 
 
-def _load_file(path: Path) -> LoadedFile:
+def _load_file(path: Path, read_files: ReadFiles) -> LoadedFile:
     file = path.as_posix()
     try:
         text = read_text(path)
     except DaybookError as error:
         is_ours = error.code == "MODEL_001" or looks_like_definition(_read_head(path), file)
         return LoadedFile(path, [], [error] if is_ours else [])
+    return read_files.find(path, text) or read_files.keep(path, text, _read_file(path, text))
+
+
+def _read_file(path: Path, text: str) -> LoadedFile:
+    file = path.as_posix()
     if len(text) > _LARGE_TEXT and not looks_like_definition(text, file):
         return LoadedFile(path, [], [])
     definitions, errors = read_definitions(text, file)

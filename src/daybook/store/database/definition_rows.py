@@ -3,7 +3,7 @@
 import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import ColumnElement, Connection, Row, insert, select, text, update
 
@@ -22,7 +22,14 @@ from daybook.model.serialization import (
     encode_filled,
 )
 from daybook.store.database.row_records import to_record
-from daybook.store.database.tables import DEFINITION, DEFINITION_VERSION, OUTPUT_COMMIT, RUN
+from daybook.store.database.tables import (
+    DEFINITION,
+    DEFINITION_VERSION,
+    OUTPUT_COMMIT,
+    PROJECT_INPUT,
+    PROJECT_STATE,
+    RUN,
+)
 from daybook.store.records import Registration, StoredDefinition, VersionEntry
 
 
@@ -172,7 +179,7 @@ class WrittenVersion:
 
 @dataclass(frozen=True, slots=True)
 class _ReadAhead:
-    """Every definition, and its latest version."""
+    """Every definition, its latest version, and those that active projects were checked with."""
 
     heads: Mapping[tuple[str, str], Row[Any]]
     versions: Mapping[tuple[str, str, int], Row[Any]]
@@ -187,17 +194,31 @@ class DefinitionRows:
         self._ahead: _ReadAhead | None = None
         self._heads: dict[tuple[str, str], Row[Any] | None] = {}
         self._versions: dict[tuple[str, str, int], Row[Any] | None] = {}
+        # By text: versions of a registered dataset mostly say the same.
+        self._models: dict[tuple[DefinitionKind, str], DefinitionModel] = {}
 
     def read_ahead(self) -> None:
-        """Answer from here on out of two queries, for transactions that only read and ask for most definitions."""
+        """Answer from here on out of three queries, for transactions that only read and ask for most definitions."""
         latest = (
             (DEFINITION_VERSION.c.kind == DEFINITION.c.kind)
             & (DEFINITION_VERSION.c.id == DEFINITION.c.id)
             & (DEFINITION_VERSION.c.version == DEFINITION.c.latest_version)
         )
         heads = {(row.kind, row.id): row for row in self._connection.execute(select(DEFINITION))}
-        versions = self._connection.execute(select(DEFINITION_VERSION).join(DEFINITION, latest))
-        self._ahead = _ReadAhead(heads, {(row.kind, row.id, row.version): row for row in versions})
+        checked = (
+            (DEFINITION_VERSION.c.kind == "dataset")
+            & (DEFINITION_VERSION.c.id == PROJECT_INPUT.c.dataset_id)
+            & (DEFINITION_VERSION.c.version == PROJECT_INPUT.c.version)
+        )
+        active = (PROJECT_STATE.c.project_id == PROJECT_INPUT.c.project_id) & (
+            PROJECT_STATE.c.active_version == PROJECT_INPUT.c.project_version
+        )
+        queries = (
+            select(DEFINITION_VERSION).join(DEFINITION, latest),
+            select(DEFINITION_VERSION).join(PROJECT_INPUT, checked).join(PROJECT_STATE, active),
+        )
+        rows = (row for query in queries for row in self._connection.execute(query))
+        self._ahead = _ReadAhead(heads, {(row.kind, row.id, row.version): row for row in rows})
 
     def _find_head(self, kind: DefinitionKind, definition_id: str) -> Row[Any] | None:
         if self._ahead is not None:
@@ -253,8 +274,13 @@ class DefinitionRows:
         )
 
     def model(self, kind: DefinitionKind, definition_id: str, version: int | None = None) -> DefinitionModel:
-        model: DefinitionModel = decode_definition(kind, self.get(kind, definition_id, version).body)
-        return model
+        return self.decoded(kind, self.get(kind, definition_id, version).body)
+
+    def decoded(self, kind: DefinitionKind, body: str) -> DefinitionModel:
+        """What a stored text says; each text is decoded once."""
+        if (kind, body) not in self._models:
+            self._models[kind, body] = decode_definition(kind, body)
+        return self._models[kind, body]
 
     def written(self, kind: DefinitionKind, definition_id: str, version: int) -> WrittenVersion:
         """A version exactly as it was made."""
@@ -317,7 +343,9 @@ class DefinitionRows:
         head = self._require_head("dataset", dataset_id)
         if head.workspace is None:
             return None
-        return _without_filled_location(decode_definition("dataset", head.body), head.structure_digest)
+        return _without_filled_location(
+            cast("Dataset | View", self.decoded("dataset", head.body)), head.structure_digest
+        )
 
     def add(
         self, kind: DefinitionKind, model: DefinitionModel, *, workspace: str | None, now: datetime.datetime

@@ -9,10 +9,10 @@ from typing import Any
 from sqlalchemy import Connection, delete, exists, func, insert, or_, select, update
 
 from daybook.model.definition import RegisteredDataPin, TableVersion
-from daybook.model.serialization import stored_json
 from daybook.store.database.periods import Slices
 from daybook.store.database.row_records import to_record, to_row
 from daybook.store.database.runs import ACTIVE_STATUSES, require_lease, to_run_record
+from daybook.store.database.snapshot_sections import SnapshotReader
 from daybook.store.database.tables import (
     ACTION,
     DEFINITION,
@@ -179,7 +179,7 @@ class CloseQueries:
         if period is not None:
             query = query.where(RUN.c.period == period)
         runs_by_node: dict[tuple[str, str], NodeRuns] = {}
-        for row in self._connection.execute(query):
+        for row in self._connection.execute(query).all():
             run = to_run_record(row)
             key = (run.project_id, run.period)
             earlier = runs_by_node.get(key)
@@ -188,9 +188,10 @@ class CloseQueries:
         return runs_by_node
 
     def snapshots(self, run_ids: Iterable[str]) -> dict[str, Mapping[str, Any]]:
-        """The snapshots of runs as JSON values."""
+        """The snapshots of runs as JSON values, decoded as far as they are read."""
         rows = self._in_batches(RUN_SNAPSHOT.c.run_id, run_ids, RUN_SNAPSHOT.c.run_id, RUN_SNAPSHOT.c.body)
-        return {row.run_id: stored_json(row.body) for row in rows}
+        reader = SnapshotReader()
+        return {row.run_id: reader.read(row.body) for row in rows}
 
     def pins(self, run_ids: Iterable[str]) -> dict[str, Mapping[str, Any]]:
         """What each run read, by load, as JSON values."""
@@ -222,7 +223,7 @@ class CloseQueries:
     def slices(self) -> dict[str, dict[str, Slice]]:
         """Every slice, by destination and period."""
         slices_by_table: dict[str, dict[str, Slice]] = {}
-        for row in self._connection.execute(select(SLICE)):
+        for row in self._connection.execute(select(SLICE)).all():
             slice_ = to_record(Slice, SLICE, row)
             slices_by_table.setdefault(slice_.destination, {})[slice_.period] = slice_
         return slices_by_table
@@ -265,7 +266,7 @@ class CloseQueries:
         sorted_ids = sorted(set(ids))
         for start in range(0, len(sorted_ids), _BATCH):
             query = select(*selected).where(column.in_(sorted_ids[start : start + _BATCH]))
-            yield from self._connection.execute(query if also is None else query.where(also))
+            yield from self._connection.execute(query if also is None else query.where(also)).all()
 
 
 # The detail of a record that says which earlier record it is the outcome of.

@@ -4,7 +4,7 @@ import datetime
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 
@@ -13,7 +13,6 @@ from daybook.definitions.column_usage import StoredColumnUsage
 from daybook.errors import DaybookError
 from daybook.errors.error import closest_match
 from daybook.model.project import Project
-from daybook.model.serialization import decode_definition
 from daybook.store.database.definition_rows import DefinitionRows
 from daybook.store.database.row_records import to_record, to_row
 from daybook.store.database.tables import COLUMN_USE, DEFINITION, PROJECT_INPUT, PROJECT_STATE
@@ -170,11 +169,11 @@ def find_active_project(rows: DefinitionRows, projects: Projects, state: Project
     if state.active_version is None:
         return None
     written = rows.written("project", state.project_id, state.active_version)
-    project: Project = decode_definition("project", written.body)
+    project = cast("Project", rows.decoded("project", written.body))
     head = rows.head("project", state.project_id)
     if head is not None and head.structure_digest == written.structure_digest:
         # Names and descriptions may be newer than the activation.
-        current: Project = decode_definition("project", rows.get("project", state.project_id).body)
+        current = cast("Project", rows.model("project", state.project_id))
         project = current.model_copy(update={"input": project.input})
     return ProjectVersion(
         project,

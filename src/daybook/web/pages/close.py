@@ -15,7 +15,8 @@ from daybook.web.pages.form_fields import QueryText, entered_text
 from daybook.web.served import ServedHere
 
 if TYPE_CHECKING:
-    from daybook.workspace.close import CloseGraphResult, CloseStatus
+    from daybook.graph.close import NodeStatus
+    from daybook.workspace.close import CloseGraphResult, CloseStatus, RootCause
 
 router = APIRouter()
 
@@ -77,8 +78,7 @@ def folder_rows(
     chosen: dict[str, list[str]] = {}
     with_state = {node.node.project for node in status.nodes if node.state == state}
     for project in status.projects:
-        fits = (not search or search.casefold() in project.casefold()) and (not state or project in with_state)
-        if fits:
+        if _fits(project, search) and (not state or project in with_state):
             chosen.setdefault(status.folders.get(project, "."), []).append(project)
     counts: dict[str, dict[str, Counter[str]]] = {}
     for node in status.nodes:
@@ -92,6 +92,41 @@ def folder_rows(
         left -= len(shown)
         rows.append(FolderRow(name, len(projects), counts[name], tuple(shown)))
     return tuple(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownReasons:
+    """Why nodes that are shown are not up to date: the causes that several share, then each node, in order of time."""
+
+    causes: "tuple[RootCause, ...]"
+    unclear: "tuple[NodeStatus, ...]"
+    following: "tuple[NodeStatus, ...]"
+
+
+def shown_reasons(
+    status: "CloseStatus", *, search: str | None = None, state: str | None = None, folder: str | None = None
+) -> ShownReasons:
+    """Of what is asked for, by the same rules as the grid: of all nodes where nothing is."""
+    from daybook.workspace.close import root_causes
+
+    nodes = [
+        node
+        for node in status.nodes
+        if (node.reasons or node.is_consequence)
+        and _fits(node.node.project, search)
+        and (not state or node.state == state)
+        and (not folder or search or state or status.folders.get(node.node.project, ".") == folder)
+    ]
+    nodes.sort(key=lambda node: (node.node.period.start_date, node.node.project))
+    return ShownReasons(
+        tuple(cause for cause in root_causes(nodes) if len(cause.nodes) > 1),
+        tuple(node for node in nodes if not node.is_consequence),
+        tuple(node for node in nodes if node.is_consequence),
+    )
+
+
+def _fits(project: str, search: str | None) -> bool:
+    return not search or search.casefold() in project.casefold()
 
 
 @router.get("/close")
@@ -130,6 +165,7 @@ def close(
             "folders": rows,
             "closed_periods": {node.node.period.identifier for node in status.nodes if node.is_closed},
             "most_reasons": _MOST_REASONS,
+            "reasons": shown_reasons(status, search=search, state=state, folder=folder),
             "hidden": sum(row.size - len(row.projects) for row in rows if row.projects),
             "status": status,
             "states": {
