@@ -3,13 +3,15 @@
 Run it as `python -m benchmarks.close_growth [PROJECTS…] [--shape chain | fan] [--steps STEP…] [--first PROJECTS]`.
 Each step is a process of its own, in which nodes are recorded instead of computed by Spark: what is left is what
 Daybook does for each node. With `--first`, builds are of that many projects, and compared is what lies between nodes:
-so a node of a close of 1,000 projects can be measured without 12,000 runs.
+so a node of a close of 1,000 projects can be measured without 12,000 runs. With `--copied`, the runs of more than 100
+projects are those of 100, copied: for what looks at a close that has run. `command` is `daybook status` as a process.
 Aims: at 1,000 projects at most 1.3 times the processor time of 100 projects for each node, and `status` within five
 seconds and 1 GB.
 """
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -22,6 +24,7 @@ from unittest.mock import patch
 
 from sqlalchemy import Engine, event
 
+from benchmarks.copied_close import copy_close
 from benchmarks.figures import record
 from daybook.graph.build import build
 from daybook.graph.build_listener import BuildListener
@@ -33,6 +36,7 @@ from daybook.workspace.close import close_graph, close_status, plan_close_build
 from daybook.workspace.lifecycle import activate_projects
 from daybook.workspace.open_workspace import open_workspace
 from daybook.workspace.validate import validate_definitions
+from tests.page import client as page_client
 from tests.recorded_runs import record_run
 from tests.workspaces import Folder, no_session, to_table
 
@@ -41,8 +45,10 @@ MONTHS = tuple(f"2026-{month:02}" for month in range(1, 13))
 SPAN = f"{MONTHS[0]}..{MONTHS[-1]}"
 # Of these projects one reads the other, or all read the first and the last reads all.
 GROUP = 10
-STEPS = ("validate", "activate", "build", "status", "graph", "dry-run", "rebuild")
+STEPS = ("validate", "activate", "build", "status", "command", "page", "graph", "dry-run", "rebuild")
+_COPIED = 100
 STATUS_SECONDS, STATUS_BYTES = 5.0, 1_000_000_000
+PAGE_SECONDS = 2.0
 GROWTH = 1.3
 
 
@@ -57,6 +63,8 @@ class Cost:
     peak_bytes: int
     # Of the processor, between two nodes of a build that runs them.
     between_nodes: float | None = None
+    # Of the processor, for later requests to a page.
+    later: dict[str, float] | None = None
 
 
 def main(arguments: list[str]) -> int:
@@ -65,6 +73,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--shape", choices=("chain", "fan"), default="chain")
     parser.add_argument("--steps", nargs="+", choices=STEPS, default=STEPS)
     parser.add_argument("--first", type=int, help="build only the first of the projects")
+    parser.add_argument("--copied", action="store_true", help="copy the runs of 100 projects instead of recording all")
     parser.add_argument("--limit", type=int, default=900, help="seconds after which a step is given up")
     # A step in a process of its own.
     parser.add_argument("--step", choices=STEPS)
@@ -77,8 +86,13 @@ def main(arguments: list[str]) -> int:
     for projects in wanted.projects:
         with tempfile.TemporaryDirectory(prefix="daybook-bench-") as folder:
             root = define_close(Path(folder) / "w", projects, wanted.shape)
-            print(f"\n{projects} projects in {wanted.shape}s, {len(MONTHS)} periods", flush=True)
+            print(f"\n{projects} projects in {wanted.shape}s, {len(MONTHS)} periods; {load()}", flush=True)
+            is_copied = wanted.copied and projects > _COPIED
+            if is_copied:
+                copy_close(recorded_close(Path(folder) / "small", wanted.shape), root, _COPIED, projects // _COPIED)
             for step in wanted.steps:
+                if is_copied and step in ("activate", "build"):
+                    continue
                 cost = measure_apart(step, root, wanted.limit, wanted.first)
                 if cost is None:
                     print(f"  {step:9} not done within {wanted.limit} s", flush=True)
@@ -87,6 +101,18 @@ def main(arguments: list[str]) -> int:
                 print(f"  {step:9} {described(cost, step, projects)}", flush=True)
                 record(f"{step} of {projects} projects", [cost.processor])
     return 0 if all(list(report(costs))) else 1
+
+
+def load() -> str:
+    return f"load {os.getloadavg()[0]:.0f}"
+
+
+def recorded_close(root: Path, shape: str) -> Path:
+    """A close of 100 projects that has run."""
+    define_close(root, _COPIED, shape)
+    for step in ("activate", "build"):
+        act(step, root)
+    return root
 
 
 def report(costs: dict[tuple[str, int], Cost]) -> Any:
@@ -99,12 +125,17 @@ def report(costs: dict[tuple[str, int], Cost]) -> Any:
                 ratio = large.between_nodes / small.between_nodes
             print(f"{step}: {ratio:.2f} times the processor time of 100 projects for each node")
             yield ratio <= GROWTH
-    status = costs.get(("status", 1000))
-    if status is not None:
-        yield status.processor <= STATUS_SECONDS and status.peak_bytes <= STATUS_BYTES
+    for step, seconds in (("command", STATUS_SECONDS), ("page", PAGE_SECONDS)):
+        cost = costs.get((step, 1000))
+        if cost is not None:
+            yield cost.processor <= seconds and cost.peak_bytes <= STATUS_BYTES
 
 
 def described(cost: Cost, step: str, projects: int) -> str:
+    if cost.later is not None:
+        later = ", ".join(f"{name} {seconds:.2f}" for name, seconds in cost.later.items())
+        first = f"{cost.seconds:7.1f} s, {cost.processor:7.1f} s of processor time"
+        return f"{first}, {later}; {cost.peak_bytes / 1e6:5.0f} MB"
     if cost.between_nodes is not None:
         return (
             f"{cost.seconds:7.1f} s, {cost.processor:7.1f} s of processor time, {cost.between_nodes * 1000:6.1f} ms "
@@ -140,12 +171,46 @@ def measure(step: str, root: Path, first: int | None) -> Cost:
 
     event.listen(Engine, "before_cursor_execute", count_statement)
     event.listen(Engine, "begin", count_transaction)
-    began, before = time.perf_counter(), time.process_time()
-    between = act(step, root, first)
-    seconds, processor = time.perf_counter() - began, time.process_time() - before
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    began, before = time.perf_counter(), processor_time()
+    later = None
+    if step == "page":
+        seconds, processor, later = open_page(root)
+        between = None
+    else:
+        between = act(step, root, first)
+        seconds, processor = time.perf_counter() - began, processor_time() - before
+    peak = max(resource.getrusage(of).ru_maxrss for of in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) * 1024
     counted = counts["statements"], counts["transactions"]
-    return Cost(round(seconds, 3), round(processor, 3), *counted, peak, between)
+    return Cost(round(seconds, 3), round(processor, 3), *counted, peak, between, later)
+
+
+def processor_time() -> float:
+    """Of this process, and of those that it waited for."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def open_page(root: Path) -> tuple[float, float, dict[str, float]]:
+    """The page of the close: the first time, again, what a search and a filter show, and after a run that ended."""
+    folder = Folder(root, no_session)
+    with page_client(folder) as reader:
+        reader.get("/login")
+        served = reader.app.state.loader.load().state.served  # type: ignore[attr-defined]
+
+        def get(path: str) -> tuple[float, float]:
+            began, before = time.perf_counter(), processor_time()
+            assert reader.get(path).status_code == 200
+            return time.perf_counter() - began, processor_time() - before
+
+        first = get("/close")
+        later = {
+            "again": get("/close")[1],
+            "a search": get("/close?search=p00")[1],
+            "by state": get("/close?state=fresh")[1],
+        }
+        served.watch.number += 1
+        later["after a run"] = get("/close")[1]
+    return *first, {name: round(seconds, 2) for name, seconds in later.items()}
 
 
 def act(step: str, root: Path, first: int | None = None) -> float | None:
@@ -158,6 +223,9 @@ def act(step: str, root: Path, first: int | None = None) -> float | None:
             activate_projects(workspace)
         case "status":
             close_status(workspace, period=SPAN)
+        case "command":
+            command = [sys.executable, "-m", "daybook", "--workspace", str(root), "status", "--period", SPAN, "--json"]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         case "graph":
             close_graph(workspace, period=SPAN)
         case "dry-run":
