@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 # Imported here, so that the first page does not wait for what all pages use.
 import daybook.workspace.close
 import daybook.workspace.result_json  # noqa: F401
-from daybook.definitions.loading.workspace import ReadFiles
+from daybook.definitions.loading.loaded_workspace import ReadFiles
 from daybook.graph.recorded_runs import RecordedRuns
 from daybook.runs.run_result import RunFailedError
 from daybook.web import pages

@@ -17,7 +17,7 @@ from sqlalchemy import Engine, event
 
 from daybook.definitions.changes import DefinitionHead
 from daybook.definitions.loading.definition_texts import read_definitions
-from daybook.definitions.loading.workspace import ReadFiles
+from daybook.definitions.loading.loaded_workspace import ReadFiles
 from daybook.graph import data_changes
 from daybook.graph.build import build
 from daybook.graph.build_listener import BuildListener
@@ -219,7 +219,7 @@ def test_a_later_look_reads_only_what_is_new(tmp_path: Path, monkeypatch: pytest
         return read_definitions(text, file)
 
     monkeypatch.setattr(SnapshotReader, "read", count_snapshot)
-    monkeypatch.setattr("daybook.definitions.loading.workspace.read_definitions", parse)
+    monkeypatch.setattr("daybook.definitions.loading.loaded_workspace.read_definitions", parse)
     first = close_overview(workspace, recorded=recorded)
     assert len(read) == 2 * len(MONTHS)
     read.clear()
