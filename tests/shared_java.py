@@ -62,7 +62,7 @@ def _start(settings: "EngineSettings") -> "Gateway":
 
     # Java's second compiler costs ten thousand small queries more than it gives them.
     launch, _ = prepare_launch(application_conf(settings, app_name=_APP_NAME).application, "short")
-    return start_gateway(launch, os.environ)()
+    return start_gateway(launch, os.environ).wait()
 
 
 def shared_address(config: pytest.Config) -> JavaAddress | None:

@@ -48,4 +48,5 @@ def offered(called: Command, monkeypatch: pytest.MonkeyPatch) -> Callable[..., l
 def on_shared_spark(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands called in this process use the session of the tests instead of starting Java."""
     monkeypatch.setattr("daybook.engine.java.session.start_session", lambda *_, **__: spark)
+    monkeypatch.setattr("daybook.workspace.spark_session.BackgroundSession.begin_java", lambda *_: None)
     monkeypatch.setattr("daybook.engine.java.session.stop_session", lambda *_, **__: None)

@@ -44,12 +44,17 @@ def with_proof(workspace: "OpenedWorkspace", use_case: "Callable[[OpenedWorkspac
 
 
 @contextmanager
-def open_workspace_with_spark(context: typer.Context) -> "Iterator[OpenedWorkspace]":
-    """The workspace of this call with a Spark session that starts when it is needed, and ends with the command."""
+def open_workspace_with_spark(context: typer.Context, *, is_sure: bool = False) -> "Iterator[OpenedWorkspace]":
+    """The workspace of this call with a Spark session that starts when it is needed, and ends with the command.
+
+    `is_sure`: it will be needed, so Java starts while the command imports what it executes.
+    """
     from dataclasses import replace
 
     workspace = open_workspace(context)
     with workspace_session(context, workspace) as session:
+        if is_sure:
+            session.begin_java(workspace.root)
         yield replace(workspace, session=session)
 
 
@@ -63,7 +68,7 @@ def workspace_session(context: typer.Context, workspace: "OpenedWorkspace") -> "
     with background_session(
         workspace.settings.engine,
         show_log=is_verbose,
-        engines=engines_of(workspace),
+        engines=lambda: engines_of(workspace),
         on_note=echo_note if is_verbose else lambda text: None,
         may_start_engine=is_attended(),
     ) as session:

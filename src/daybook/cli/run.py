@@ -45,26 +45,28 @@ def run(
 
     A range runs in order and ends at the first failure. A project that was never activated runs as a draft.
     """
-    from daybook.cli import run_results
     from daybook.cli.terminal import run_listener
     from daybook.model.parameter import parse_settings
-    from daybook.runs.attempt.run_request import RunRequest
-    from daybook.runs.run_result import RunFailedError
-    from daybook.workspace.execution import dry_run_project, parse_as_of, run_project
 
     is_quiet = root_options(context).is_quiet
     parameters = parse_settings(settings or ())
-    request = RunRequest(
-        project,
-        period,
-        parse_as_of(as_of),
-        is_draft=draft,
-        allow_empty=allow_empty,
-        requires_fresh=require_fresh,
-        reads_sandbox=sandbox_inputs,
-        parameters=parameters,
-    )
-    with open_workspace_with_spark(context) as workspace:
+    with open_workspace_with_spark(context, is_sure=not dry_run) as workspace:
+        # Java starts meanwhile.
+        from daybook.cli import run_results
+        from daybook.runs.attempt.run_request import RunRequest
+        from daybook.runs.run_result import RunFailedError
+        from daybook.workspace.execution import dry_run_project, parse_as_of, run_project
+
+        request = RunRequest(
+            project,
+            period,
+            parse_as_of(as_of),
+            is_draft=draft,
+            allow_empty=allow_empty,
+            requires_fresh=require_fresh,
+            reads_sandbox=sandbox_inputs,
+            parameters=parameters,
+        )
         if dry_run:
             planned = dry_run_project(workspace, request)
             echo_json(planned) if as_json else run_results.show_dry_runs(planned)
@@ -83,13 +85,15 @@ def retry(
 
     It continues from the run's own snapshot; what the run committed is not written again.
     """
-    from daybook.cli import run_results
     from daybook.cli.terminal import run_listener
-    from daybook.runs.run_result import RunFailedError
-    from daybook.workspace.execution import retry_run
 
     is_quiet = root_options(context).is_quiet
-    with open_workspace_with_spark(context) as workspace:
+    with open_workspace_with_spark(context, is_sure=True) as workspace:
+        # Java starts meanwhile.
+        from daybook.cli import run_results
+        from daybook.runs.run_result import RunFailedError
+        from daybook.workspace.execution import retry_run
+
         try:
             with run_listener(is_quiet=is_quiet or as_json) as listener:
                 result = retry_run(workspace, run_id, listener=listener)
@@ -109,10 +113,11 @@ def replay(
 
     The run's snapshot is executed in a scratch place, with the definitions, data and timestamp of that time.
     """
-    from daybook.cli.run_results import show_replay
-    from daybook.workspace.execution import replay_run
+    with open_workspace_with_spark(context, is_sure=True) as workspace:
+        # Java starts meanwhile.
+        from daybook.cli.run_results import show_replay
+        from daybook.workspace.execution import replay_run
 
-    with open_workspace_with_spark(context) as workspace:
         result = replay_run(workspace, run_id, keep_rows=not verify)
     echo_json(result) if as_json else show_replay(result)
     if verify and not result.is_same:

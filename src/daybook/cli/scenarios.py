@@ -193,7 +193,7 @@ def _scenario_session(context: typer.Context) -> "AbstractContextManager[Backgro
         is_verbose = root_options(context).is_verbose
         engines = engines_outside_workspaces()
         on_note = echo_note if is_verbose else lambda text: None
-        return background_session(engines.settings, show_log=is_verbose, engines=engines, on_note=on_note)
+        return background_session(engines.settings, show_log=is_verbose, engines=lambda: engines, on_note=on_note)
 
 
 def _show_scenario(result: "ScenarioResult", *, is_quiet: bool) -> None:

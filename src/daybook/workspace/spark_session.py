@@ -6,20 +6,26 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
+    from daybook.engine.java.classic import StartingGateway
     from daybook.engine.java.launch import Workload
     from daybook.engine.java.warm_engines import WarmEngines
     from daybook.model.settings import EngineSettings
     from daybook.runs.snapshot import RunSnapshot
     from daybook.workspace.open_workspace import OpenedWorkspace
 
+_APP_NAME = "daybook"
 _WAKE_SECONDS = 0.2
+# Looking at more files takes longer than it saves.
+_MOST_FILES = 2_000
 
 
 def engines_of(workspace: "OpenedWorkspace") -> "WarmEngines":
@@ -42,10 +48,31 @@ def _ignore_note(text: str) -> None:
     """Ignores all events."""
 
 
+def _is_small(root: "Path") -> bool:
+    """Whether a run that reads every file below a folder, hidden ones aside, is a small one."""
+    from daybook.engine.java.launch import SHORT_WORKLOAD_BYTES
+
+    folders, count, size = [os.fspath(root)], 0, 0
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.name.startswith("."):
+                    continue
+                count += 1
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                else:
+                    size += entry.stat(follow_symlinks=False).st_size
+                if count > _MOST_FILES or size >= SHORT_WORKLOAD_BYTES:
+                    return False
+    return True
+
+
 class BackgroundSession:
     """Calling it gives the session; `begin` lets it start while other things are prepared.
 
     It is a session of the warm engine where `engines` has one that fits; `on_note` gets the reason where it has not.
+    `begin_java` lets Java start before it is known what there is to do.
     """
 
     def __init__(
@@ -53,7 +80,7 @@ class BackgroundSession:
         settings: "EngineSettings",
         *,
         show_log: bool = False,
-        engines: "WarmEngines | None" = None,
+        engines: "Callable[[], WarmEngines] | None" = None,
         on_note: Callable[[str], None] = _ignore_note,
     ) -> None:
         self._settings = settings
@@ -65,11 +92,29 @@ class BackgroundSession:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._is_warm = False
+        self._ahead: StartingGateway | None = None
 
     @property
     def was_started_cold(self) -> bool:
         """Whether Java was started for this command although a warm engine would have done."""
         return self._session is not None and not self._is_warm and self._engines is not None
+
+    def begin_java(self, root: "Path") -> None:
+        """Let Java start for a small run, which the folder promises, unless a warm engine may do it.
+
+        What fails here fails again, and is reported, when the session is needed.
+        """
+        from daybook.engine.java.session import start_java_ahead
+        from daybook.engine.java.warm_engines import WarmEngines
+        from daybook.engine.java.warm_folder import find_warm_problem
+        from daybook.errors import DaybookError
+
+        with suppress(DaybookError, OSError):
+            engines = WarmEngines(self._settings, None, dict(os.environ))
+            if find_warm_problem(self._settings, os.environ) is None and not engines.states() and _is_small(root):
+                self._ahead = start_java_ahead(
+                    self._settings, app_name=_APP_NAME, workload="short", show_log=self._show_log
+                )
 
     def begin(self, workload: "Workload" = "short", *, needs_classic: bool = False) -> None:
         # Two nodes of a build may ask at the same moment: a thread that is there has been started.
@@ -114,30 +159,50 @@ class BackgroundSession:
         from daybook.engine.java.session import stop_session
 
         self._wait()
+        self._take_ahead(None)
         if self._session is not None:
             with _ignore_interrupts():
                 stop_session(self._session, quick=True)
 
     def _start(self, workload: "Workload", needs_classic: bool) -> None:
-        from daybook.engine.java.session import start_session
-
         try:
-            if not self._show_log:
-                _silence_query_logs()
             self._session = None if needs_classic else self._open_warm()
             self._is_warm = self._session is not None
-            self._session = self._session or start_session(
-                self._settings, app_name="daybook", workload=workload, show_log=self._show_log
-            )
+            if self._session is None:
+                self._session = self._start_cold(workload)
+            # Imports PySpark, for which Java need not wait.
+            if not self._show_log:
+                _silence_query_logs()
         except BaseException as failure:
             self._failure = failure
+
+    def _start_cold(self, workload: "Workload") -> "SparkSession":
+        from daybook.engine.java.session import start_session
+
+        ahead = self._take_ahead(workload)
+        try:
+            return start_session(
+                self._settings, app_name=_APP_NAME, workload=workload, show_log=self._show_log, ahead=ahead
+            )
+        except BaseException:
+            if ahead is not None:
+                ahead.abandon()
+            raise
+
+    def _take_ahead(self, workload: "Workload | None") -> "StartingGateway | None":
+        """The Java process that was started ahead if it fits this work; another one ends here."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is None or ahead.launch.workload == workload:
+            return ahead
+        ahead.abandon()
+        return None
 
     def _open_warm(self) -> "SparkSession | None":
         if self._engines is None:
             return None
         from daybook.engine.java.session import open_warm_session
 
-        session = open_warm_session(self._engines, app_name="daybook")
+        session = open_warm_session(self._engines(), app_name=_APP_NAME)
         if isinstance(session, str):
             self._on_note(f"Spark is started for this command: {session}")
             return None
@@ -192,8 +257,8 @@ class ProgramSession:
     def _start(self) -> "SparkSession":
         from daybook.engine.java.session import open_warm_session, start_session, stop_session
 
-        warm = open_warm_session(self._engines(), app_name="daybook") if self._engines is not None else None
-        session = start_session(self._settings, app_name="daybook") if warm is None or isinstance(warm, str) else warm
+        warm = open_warm_session(self._engines(), app_name=_APP_NAME) if self._engines is not None else None
+        session = start_session(self._settings, app_name=_APP_NAME) if warm is None or isinstance(warm, str) else warm
         self._stop = partial(stop_session, session)
         # A program that never closes its workspace must not lose Java before PySpark has let go of it.
         atexit.register(self._stop)
@@ -244,7 +309,7 @@ def background_session(
     settings: "EngineSettings",
     *,
     show_log: bool = False,
-    engines: "WarmEngines | None" = None,
+    engines: "Callable[[], WarmEngines] | None" = None,
     on_note: Callable[[str], None] = _ignore_note,
     may_start_engine: bool = False,
 ) -> Iterator[BackgroundSession]:
@@ -259,7 +324,7 @@ def background_session(
         finally:
             session.stop()
     if engines is not None and settings.warm and may_start_engine and session.was_started_cold:
-        _start_engine(engines, settings.warm, on_note)
+        _start_engine(engines(), settings.warm, on_note)
 
 
 def _start_engine(engines: "WarmEngines", idle: str, on_note: Callable[[str], None]) -> None:

@@ -64,9 +64,9 @@ def test_java_does_not_get_the_personal_token(tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     launch = Launch(JavaRuntime(script, 17, "17", "machine"), tmp_path, {}, scratch, True)
-    wait = start_gateway(launch, {**os.environ, "DAYBOOK_TOKEN": "dbp_token", "OTHER": "variable"})
+    starting = start_gateway(launch, {**os.environ, "DAYBOOK_TOKEN": "dbp_token", "OTHER": "variable"})
     with pytest.raises(DaybookError) as caught:
-        wait()
+        starting.wait()
     assert caught.value.code == "RUN_905"
     assert "OTHER=variable" in seen.read_text()
     assert "dbp_token" not in seen.read_text()

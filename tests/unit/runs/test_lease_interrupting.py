@@ -1,9 +1,11 @@
 """Signals while a run is at work."""
 
+import importlib
 import os
 import signal
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,6 +35,16 @@ def test_a_word_to_spark_is_ended_first(number: signal.Signals) -> None:
     stops: list[None] = []
     with stop_on_signals(lambda: stops.append(None)):
         talking_to_spark(lambda: os.kill(os.getpid(), number))
+    assert len(stops) == 1
+
+
+def test_an_import_is_ended_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python's import lock could stay held, and no other thread would import anything any more."""
+    (tmp_path / "interrupted_import.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    stops: list[None] = []
+    with stop_on_signals(lambda: stops.append(None)):
+        importlib.import_module("interrupted_import")
     assert len(stops) == 1
 
 

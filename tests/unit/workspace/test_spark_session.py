@@ -4,10 +4,13 @@ import logging
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from daybook.engine.java import session as engine_session
+from daybook.engine.java.warm_folder import LAUNCHER_VARIABLES
 from daybook.errors import DaybookError
 from daybook.model.settings import EngineSettings
 from daybook.workspace.spark_session import background_session
@@ -114,7 +117,7 @@ def use_session(
     notes: list[str] = []
     with background_session(
         settings,
-        engines=engines,  # type: ignore[arg-type]
+        engines=lambda: engines,  # type: ignore[arg-type, return-value]
         on_note=notes.append,
         may_start_engine=may_start_engine,
     ) as session:
@@ -162,6 +165,109 @@ def test_a_command_that_is_done_does_not_fail_for_its_engine() -> None:
 @pytest.mark.usefixtures("warm", "ended")
 def test_no_engine_is_left_by_a_command_that_needed_no_spark() -> None:
     engines = Engines("no engine is running")
-    with background_session(EngineSettings(warm="30m"), engines=engines, may_start_engine=True):  # type: ignore[arg-type]
+    with background_session(
+        EngineSettings(warm="30m"),
+        engines=lambda: engines,  # type: ignore[arg-type, return-value]
+        may_start_engine=True,
+    ):
         pass
     assert engines.started == []
+
+
+class JavaAhead:
+    """A Java process that was started before anybody knew what for."""
+
+    def __init__(self, workload: str) -> None:
+        self.launch = SimpleNamespace(workload=workload)
+        self.is_abandoned = False
+
+    def abandon(self) -> None:
+        self.is_abandoned = True
+
+
+@pytest.fixture
+def ahead(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[JavaAhead]:
+    """The processes that were started ahead; a session is the one that it was given."""
+    started: list[JavaAhead] = []
+
+    def start(*_: object, workload: str, **__: object) -> JavaAhead:
+        started.append(JavaAhead(workload))
+        return started[-1]
+
+    for name in LAUNCHER_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("DAYBOOK_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(engine_session, "start_java_ahead", start)
+    monkeypatch.setattr(engine_session, "start_session", lambda *_, ahead, **__: ahead or object())
+    monkeypatch.setattr(engine_session, "stop_session", lambda *_, **__: None)
+    return started
+
+
+def test_java_that_starts_ahead_is_that_of_the_session(ahead: list[JavaAhead], tmp_path: Path) -> None:
+    with background_session(EngineSettings()) as session:
+        session.begin_java(tmp_path)
+        session.begin("short")
+        assert id(session()) == id(ahead[0])
+    assert not ahead[0].is_abandoned
+
+
+def test_java_that_starts_ahead_for_other_work_is_ended(ahead: list[JavaAhead], tmp_path: Path) -> None:
+    with background_session(EngineSettings()) as session:
+        session.begin_java(tmp_path)
+        session.begin("long")
+        assert id(session()) != id(ahead[0])
+    assert ahead[0].is_abandoned
+
+
+def test_java_that_starts_ahead_ends_with_a_command_that_needs_none(ahead: list[JavaAhead], tmp_path: Path) -> None:
+    with background_session(EngineSettings()) as session:
+        session.begin_java(tmp_path)
+    assert ahead[0].is_abandoned
+
+
+@pytest.mark.usefixtures("warm")
+def test_java_that_starts_ahead_ends_where_a_warm_engine_fits(ahead: list[JavaAhead], tmp_path: Path) -> None:
+    """The engine came up meanwhile."""
+    engines = Engines(object())
+    with background_session(EngineSettings(), engines=lambda: engines) as session:  # type: ignore[arg-type, return-value]
+        session.begin_java(tmp_path)
+        assert session() is engines.found
+    assert ahead[0].is_abandoned
+
+
+def test_java_that_starts_ahead_ends_where_no_session_comes_up(
+    ahead: list[JavaAhead], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def fail(*_: object, **__: object) -> object:
+        raise OSError("no session")
+
+    monkeypatch.setattr(engine_session, "start_session", fail)
+    with background_session(EngineSettings()) as session:
+        session.begin_java(tmp_path)
+        with pytest.raises(OSError, match="no session"):
+            session()
+    assert ahead[0].is_abandoned
+
+
+@pytest.mark.parametrize(
+    ("settings", "size"),
+    [(EngineSettings(remote="sc://host"), 0), (EngineSettings(master="spark://host:7077"), 0), (EngineSettings(), 25)],
+    ids=["a Connect server", "a cluster", "much data"],
+)
+def test_java_does_not_start_ahead_elsewhere_or_for_much(
+    ahead: list[JavaAhead], tmp_path: Path, settings: EngineSettings, size: int
+) -> None:
+    with (tmp_path / "data.csv").open("wb") as stream:
+        stream.truncate(size << 20)
+    with background_session(settings) as session:
+        session.begin_java(tmp_path)
+    assert ahead == []
+
+
+def test_what_a_folder_hides_does_not_count(ahead: list[JavaAhead], tmp_path: Path) -> None:
+    (tmp_path / ".daybook").mkdir()
+    with (tmp_path / ".daybook/landing").open("wb") as stream:
+        stream.truncate(25 << 20)
+    with background_session(EngineSettings()) as session:
+        session.begin_java(tmp_path)
+    assert len(ahead) == 1

@@ -17,7 +17,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, Observation, SparkSession, Window
 from pyspark.sql import functions as F
 
-from daybook.engine.java.classic import create_scratch_folder, open_classic_session
+from daybook.engine.java.classic import create_scratch_folder, open_classic_session, start_gateway
 from daybook.engine.java.launch import (
     JavaRuntime,
     Launch,
@@ -176,7 +176,7 @@ def _record_classes(java: JavaRuntime, classes: Path, folder: Path) -> None:
         workload="short",
         extra_flags=(f"-XX:DumpLoadedClassList={classes}",),
     )
-    spark = open_classic_session(launch, conf.session)
+    spark = open_classic_session(start_gateway(launch, os.environ), conf.session)
     try:
         run_training_workload(spark, folder / "data")
     finally:

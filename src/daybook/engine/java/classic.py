@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -103,27 +103,43 @@ def create_scratch_folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="daybook-spark-"))
 
 
-def start_gateway(launch: Launch, environment: Mapping[str, str], *, show_log: bool = False) -> Callable[[], Gateway]:
-    """Start Java and return a function that waits until it listens, so that the caller can import meanwhile.
+@dataclass(frozen=True, slots=True)
+class StartingGateway:
+    """A Java process that does not listen yet, so that its caller can import meanwhile."""
 
-    If Java fails with a class-data archive and starts without it, the archive was at fault and is removed.
-    """
-    process = _spawn(launch, environment, show_log)
+    process: subprocess.Popen[bytes]
+    launch: Launch
+    environment: Mapping[str, str]
+    show_log: bool
 
-    def wait() -> Gateway:
+    def wait(self) -> Gateway:
+        """The process once it listens.
+
+        If Java fails with a class-data archive and starts without it, the archive was at fault and is removed.
+        """
+        archive = self.launch.class_archive
         try:
-            return _wait_for_gateway(process, launch)
+            return _wait_for_gateway(self.process, self.launch)
         except DaybookError:
-            _kill(process)
-            if launch.class_archive is None:
-                shutil.rmtree(launch.scratch, ignore_errors=True)
+            if archive is None:
+                self.abandon()
                 raise
-        gateway = start_gateway(replace(launch, class_archive=None), environment, show_log=show_log)()
+        _kill(self.process)
+        gateway = start_gateway(
+            replace(self.launch, class_archive=None), self.environment, show_log=self.show_log
+        ).wait()
         with contextlib.suppress(OSError):
-            launch.class_archive.unlink()
+            archive.unlink()
         return gateway
 
-    return wait
+    def abandon(self) -> None:
+        """End the process, which nobody needs, and remove its scratch folder."""
+        _kill(self.process)
+        shutil.rmtree(self.launch.scratch, ignore_errors=True)
+
+
+def start_gateway(launch: Launch, environment: Mapping[str, str], *, show_log: bool = False) -> StartingGateway:
+    return StartingGateway(_spawn(launch, environment, show_log), launch, environment, show_log)
 
 
 # Any of them says under which name or address Spark listens.
@@ -209,25 +225,22 @@ def _tail(path: Path, lines: int) -> str:
 _MASTER_TIMEOUT_SECONDS = 20
 
 
-def open_classic_session(
-    launch: Launch, session_settings: Mapping[str, str], *, show_log: bool = False
-) -> "SparkSession":
-    """Start Java as `launch` says and open a session in it; the application's settings are the launch's."""
-    check_master_listens(launch.conf.get("spark.master", ""))
-    connected = start_gateway(launch, os.environ, show_log=show_log)
+def open_classic_session(starting: StartingGateway, session_settings: Mapping[str, str]) -> "SparkSession":
+    """Open a session in a Java process that starts; the application's settings are those of its launch."""
+    master = starting.launch.conf.get("spark.master", "")
     # Java needs a moment to come up; importing fills it, pandas behind the last one included.
     import pyspark.sql
     import pyspark.testing.utils  # noqa: F401
     from pyspark.core.context import SparkContext
 
-    gateway = connected()
+    gateway = starting.wait()
     try:
         bridge: Any = open_py4j_gateway(gateway)
         check_java_properties(bridge)
         remember_classes(bridge)
         convert_arguments_in_one_call(bridge)
         SparkContext._ensure_initialized(gateway=bridge)
-        session = _build_or_explain(session_settings, launch.conf.get("spark.master", ""))
+        session = _build_or_explain(session_settings, master)
     except BaseException:
         gateway.close()
         clear_classic_state()

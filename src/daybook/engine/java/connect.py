@@ -133,7 +133,9 @@ def start_connect_server(launch: Launch, *, show_log: bool = False) -> ConnectSe
     token = secrets.token_urlsafe(32)
     # Arguments of a process are visible to every user of the machine, its environment is not.
     environment = {**os.environ, _TOKEN_VARIABLE: token}
-    gateway = start_gateway(replace(launch, conf={**launch.conf, **_SERVER_CONF}), environment, show_log=show_log)()
+    gateway = start_gateway(
+        replace(launch, conf={**launch.conf, **_SERVER_CONF}), environment, show_log=show_log
+    ).wait()
     try:
         bridge: Any = open_py4j_gateway(gateway)
         check_java_properties(bridge)

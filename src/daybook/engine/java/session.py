@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from daybook.engine.java.classic import (
+    StartingGateway,
     attach_server,
     attached_server,
     build_classic_session,
+    check_master_listens,
     clear_classic_state,
     create_scratch_folder,
     open_classic_session,
     running_classic_session,
+    start_gateway,
 )
 from daybook.engine.java.connect import (
     clear_connect_mode,
@@ -65,11 +68,13 @@ def start_session(
     ui: bool = False,
     workload: Workload = "long",
     show_log: bool = False,
+    ahead: StartingGateway | None = None,
 ) -> "SparkSession":
     """A new session on the settings' master (all local cores by default) or Connect server.
 
     `remote` may also name a local master: then a Connect server of our own runs in between. `workload`
-    says whether Java should rather start quickly or run quickly; `workload_of` knows from the input's size.
+    says whether Java should rather start quickly or run quickly; `choose_workload` knows from the input's size. `ahead`
+    is a Java process that was started for the same settings and work.
     """
     if settings.master and settings.remote:
         raise DaybookError("RUN_907", master=settings.master, remote=settings.remote)
@@ -81,14 +86,29 @@ def start_session(
     _set_worker_python(conf.application.get("spark.pyspark.python"))
     if not settings.remote and any(os.environ.get(name) for name in LAUNCHER_VARIABLES):
         return _checked_foreign(_with_required_conf(build_classic_session(conf.everything)))
-    launch, archive = prepare_launch(fitting_conf(settings, conf.application), workload)
     if settings.remote:
+        launch, archive = prepare_launch(fitting_conf(settings, conf.application), workload)
         session = open_local_connect_session(launch, conf.session, show_log=show_log)
     else:
-        session = open_classic_session(launch, conf.session, show_log=show_log)
+        starting = ahead or _start_java(settings, conf, workload, show_log=show_log)
+        launch, archive = starting.launch, archive_path(starting.launch.java, starting.launch.spark_home, os.environ)
+        session = open_classic_session(starting, conf.session)
     if archive is not None and launch.class_archive is None:
         build_in_background(archive, launch.java, os.environ)
     return _with_required_conf(session)
+
+
+def start_java_ahead(settings: EngineSettings, *, app_name: str, workload: Workload, show_log: bool) -> StartingGateway:
+    """Java for a classic session that `start_session` opens later, when it is known that there is work for it."""
+    require_spark(java_side=True)
+    return _start_java(settings, application_conf(settings, app_name=app_name), workload, show_log=show_log)
+
+
+def _start_java(settings: EngineSettings, conf: SessionConf, workload: Workload, *, show_log: bool) -> StartingGateway:
+    _set_worker_python(conf.application.get("spark.pyspark.python"))
+    check_master_listens(conf.application["spark.master"])
+    launch, _ = prepare_launch(fitting_conf(settings, conf.application), workload)
+    return start_gateway(launch, os.environ, show_log=show_log)
 
 
 def join_running_session(settings: EngineSettings) -> "SparkSession | None":

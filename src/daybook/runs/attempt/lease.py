@@ -106,15 +106,16 @@ class LeaseKeeper:
                 pause = min(pause, _REPEAT_STOP_SECONDS)
 
 
-_SPARK_CLIENT_PACKAGES = ("pyspark", "py4j", "grpc")
+# An interrupted call to Spark breaks the connection. An interrupted import may leave Python's import lock held, and the
+# thread that starts Spark would wait for it for ever.
+_UNBREAKABLE_PACKAGES = ("pyspark", "py4j", "grpc", "importlib")
 
 
 @contextlib.contextmanager
 def stop_on_signals(stop: Callable[[], None]) -> Iterator[None]:
     """Ctrl-C and SIGTERM call `stop`, then interrupt what the main thread does, which alone receives signals.
 
-    Not during a call to Spark, which would break the connection: there only `stop` is called. A second signal
-    interrupts in any case.
+    Not during a call to Spark or an import: there only `stop` is called. A second signal interrupts in any case.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -125,7 +126,7 @@ def stop_on_signals(stop: Callable[[], None]) -> Iterator[None]:
         nonlocal heard
         heard += 1
         stop()
-        if heard > 1 or not _is_in_spark_call(frame):
+        if heard > 1 or not _is_unbreakable(frame):
             raise KeyboardInterrupt
 
     before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -136,9 +137,9 @@ def stop_on_signals(stop: Callable[[], None]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _is_in_spark_call(frame: FrameType | None) -> bool:
+def _is_unbreakable(frame: FrameType | None) -> bool:
     while frame is not None:
-        if frame.f_globals.get("__name__", "").partition(".")[0] in _SPARK_CLIENT_PACKAGES:
+        if frame.f_globals.get("__name__", "").partition(".")[0] in _UNBREAKABLE_PACKAGES:
             return True
         frame = frame.f_back
     return False
