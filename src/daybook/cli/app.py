@@ -47,12 +47,9 @@ from daybook.cli.standard_streams import StandardStreams
 
 # A bug of Daybook: neither the run (1) nor the input (2) is the cause.
 INTERNAL_ERROR = 3
-
-
 # An act that needs approval made a request instead.
 REQUEST_MADE = "APPROVAL_001"
 WRONG_INPUT = 2
-
 
 # A paragraph that begins with \b is not wrapped.
 _EPILOG = """\b
@@ -66,6 +63,7 @@ Exit codes:
 \b
 The options above may be anywhere on the line. `daybook COMMAND --help`
 shows examples; `daybook demo` runs a complete example."""
+
 _SECTIONS = {
     "Begin": ("init", "demo"),
     "Definitions": (
@@ -138,17 +136,9 @@ def root(
 
 
 add_command(app, "init", init.init, "daybook init sales")
-
-
 add_command(app, "demo", demo.demo, "daybook demo", "daybook demo my-close --period 2026-02")
-
-
 add_command(app, "validate", validate.validate, "daybook validate", "daybook validate projects/close.yaml --json")
-
-
 add_command(app, "compile", validate.compile_project, "daybook compile close --period 2026-01")
-
-
 add_command(
     app,
     "run",
@@ -158,8 +148,6 @@ add_command(
     "daybook run projects/close.yaml --period 2026-01 --draft",
     "daybook run close --period 2026-01 --dry-run --json",
 )
-
-
 add_command(
     app,
     "build",
@@ -167,14 +155,8 @@ add_command(
     "daybook build --period 2026-01..2026-03",
     "daybook build board-report --period 2026-01 --dry-run",
 )
-
-
 add_command(app, "status", close.status, "daybook status", "daybook status --period 2026-01..2026-03 --json")
-
-
 add_command(app, "graph", close.graph, "daybook graph", "daybook graph --period 2026-01 --mermaid")
-
-
 add_command(
     app,
     "lineage",
@@ -183,11 +165,7 @@ add_command(
     "daybook lineage close net_revenue --all",
     "daybook lineage --downstream gl-lines.amount --json",
 )
-
-
 add_command(app, "retry", run.retry, "daybook retry 20260131-180000-4f1c2a")
-
-
 add_command(
     app,
     "replay",
@@ -195,14 +173,8 @@ add_command(
     "daybook replay 20260131-180000-4f1c2a",
     "daybook replay 20260131-180000-4f1c2a --verify",
 )
-
-
 add_command(app, "cancel", run.cancel, "daybook cancel 20260131-180000-4f1c2a")
-
-
 add_command(app, "runs", runs.runs, "daybook runs", "daybook runs --project close --status failed --json")
-
-
 add_command(
     app,
     "show",
@@ -211,8 +183,6 @@ add_command(
     "daybook show dataset orders --version 2",
     "daybook show run 20260131-180000-4f1c2a --json",
 )
-
-
 add_command(
     app,
     "explain",
@@ -221,8 +191,6 @@ add_command(
     "daybook explain 20260131-180000-4f1c2a 30 region=EMEA month=2026-01-31",
     "daybook explain 20260131-180000-4f1c2a totals region= --limit 100 --json",
 )
-
-
 add_command(
     app,
     "report",
@@ -230,11 +198,7 @@ add_command(
     "daybook report close@2026-01 -o close.html",
     "daybook report 20260131-180000-4f1c2a --no-diff --json",
 )
-
-
 add_command(app, "serve", serve.serve, "daybook serve", "daybook serve --port 9000 --allow-actions")
-
-
 add_command(
     app,
     "diff",
@@ -243,8 +207,6 @@ add_command(
     "daybook diff close@2026-01 close@2026-02 totals --key region",
     "daybook diff close@2026-01 close@2026-02 --rows 0 --tolerance 0.01 --json",
 )
-
-
 add_command(
     app,
     "bridge",
@@ -253,8 +215,6 @@ add_command(
     "daybook bridge 20260131-180000-4f1c2a 20260207-090000-91b3d0 -m total --by region",
     "daybook bridge close@2026-01 close@2026-02 -m total --order definition,data --json",
 )
-
-
 add_command(
     app,
     "totals",
@@ -262,8 +222,6 @@ add_command(
     "daybook totals close@2026-01",
     "daybook totals 20260131-180000-4f1c2a --measure amount --json",
 )
-
-
 add_command(
     app,
     "impact",
@@ -272,8 +230,6 @@ add_command(
     "daybook impact --against origin/main --markdown impact.md",
     "daybook impact close --period 2026-01..2026-03 --fail-over lake.report.total=1000",
 )
-
-
 add_command(
     app,
     "preview",
@@ -281,8 +237,6 @@ add_command(
     "daybook preview close --period 2026-01",
     "daybook preview close --period 2026-01 --set threshold=250 --rows 3 --watch",
 )
-
-
 add_command(
     app,
     "recompute",
@@ -290,8 +244,6 @@ add_command(
     "daybook recompute close@2026-01",
     "daybook recompute 20260131-180000-4f1c2a --rows account=4711 --json",
 )
-
-
 add_command(
     app,
     "test",
@@ -301,14 +253,8 @@ add_command(
     "daybook test --quick --watch",
     "daybook test --junit-xml build/scenarios.xml",
 )
-
-
 add_command(app, "plan", lifecycle.plan, "daybook plan", "daybook plan --prune --json")
-
-
 add_command(app, "apply", lifecycle.apply, "daybook apply", "daybook apply --prune")
-
-
 add_command(
     app,
     "activate",
@@ -316,37 +262,17 @@ add_command(
     "daybook activate close",
     "daybook activate close --dataset-version 3",
 )
-
-
 add_command(app, "deactivate", lifecycle.deactivate, "daybook deactivate close")
-
-
 add_command(app, "log", log.log, "daybook log", "daybook log --verify --head 9f86d081884c7d65...")
-
-
 add_command(
     app, "requests", approvals.requests, "daybook requests", "daybook requests 7", "daybook requests --all --json"
 )
-
-
 add_command(app, "approve", approvals.approve, "daybook approve 7", 'daybook approve 7 --reason "compared with SAP"')
-
-
 add_command(app, "reject", approvals.reject, 'daybook reject 7 --reason "the rates of March are missing"')
-
-
 add_command(app, "withdraw", approvals.withdraw, "daybook withdraw 7")
-
-
 app.add_typer(people.people_app, name="people")
-
-
 app.add_typer(policy.policy_app, name="policy")
-
-
 app.add_typer(periods.app, name="periods")
-
-
 add_command(
     app,
     "seal",
@@ -354,8 +280,6 @@ add_command(
     "daybook seal 2026-01 --key file:///safe/controlling.key -o close-2026-01.json",
     "daybook seal 2026-01 --key env://SEAL_KEY --timestamp https://tsa.example/tsr -o close-2026-01.json",
 )
-
-
 add_command(
     app,
     "verify",
@@ -363,28 +287,16 @@ add_command(
     "daybook verify close-2026-01.json --key controlling.pub",
     "daybook --workspace . verify close-2026-*.json --data --recompute",
 )
-
-
 add_command(
     app,
     "prove",
     certificates.prove,
     "daybook prove close-2026-01.json warehouse.totals account=4711 -o proof.json",
 )
-
-
 app.add_typer(certificates.keys_app, name="keys")
-
-
 app.add_typer(slices.app, name="slices")
-
-
 app.add_typer(engine.app, name="engine")
-
-
 add_command(app, "functions", expressions.functions, "daybook functions", "daybook functions EOMONTH")
-
-
 add_command(
     app,
     "parse",
@@ -392,14 +304,8 @@ add_command(
     "daybook parse 'ROUND(amount * 0.1, 2)' --columns 'amount decimal(18,2)'",
     "daybook parse 'SUM(amount)' --columns 'amount decimal(18,2), region string' --group-by region",
 )
-
-
 add_command(app, "schema", validate.schema, "daybook schema", "daybook schema --out .schemas")
-
-
 add_command(app, "doctor", maintenance.doctor, "daybook doctor", "daybook doctor --fix")
-
-
 add_command(app, "gc", maintenance.collect_garbage, "daybook gc --dry-run")
 
 

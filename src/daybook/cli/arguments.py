@@ -30,6 +30,7 @@ Settings = Annotated[
         autocompletion=parameter_names,
     ),
 ]
+
 CompletedRunArgument = Annotated[
     str,
     typer.Argument(
@@ -38,6 +39,7 @@ CompletedRunArgument = Annotated[
         autocompletion=run_ids("completed"),
     ),
 ]
+
 ProjectArgument = Annotated[
     str,
     typer.Argument(metavar="PROJECT", help="A project's id, or the file that defines it.", autocompletion=project_ids),

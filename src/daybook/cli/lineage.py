@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 
 _WIDTH = 80
-
-
 # A tree that is deeper in names than this leaves no space for what it says of them.
 _LEAST_TEXT = 30
 OptionalProject = Annotated[

@@ -24,6 +24,7 @@ Examples:
     invoke_without_command=True,
     rich_markup_mode=None,
 )
+
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The name of a person.")]
 RolesOption = Annotated[
     list[str] | None, typer.Option("--role", metavar="ROLE", help="A role that the policy names; may be repeated.")

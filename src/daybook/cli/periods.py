@@ -24,6 +24,7 @@ Examples:
     invoke_without_command=True,
     rich_markup_mode=None,
 )
+
 CalendarOption = Annotated[
     str | None,
     typer.Option(
@@ -33,6 +34,7 @@ CalendarOption = Annotated[
         autocompletion=completion.calendar_ids,
     ),
 ]
+
 PeriodArgument = Annotated[
     str,
     typer.Argument(help="A period, such as 2026-01.", metavar="PERIOD", autocompletion=completion.period_identifiers),

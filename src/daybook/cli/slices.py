@@ -33,6 +33,7 @@ Examples:
   daybook slices drop warehouse.sales 2026-Q1 --reason "run by mistake\"""",
     rich_markup_mode=None,
 )
+
 _TABLE_HELP = "A table by its destination (warehouse.sales), its name, its location or its dataset."
 
 

@@ -6,12 +6,8 @@ from typing import TypeAlias
 
 # Exact where the column is; a float only for columns that are floats.
 Number: TypeAlias = int | Decimal | float
-
-
 # Of what two sums of the same floats may differ by.
 _FLOAT_PARTS = 1e-9
-
-
 # No sum of columns, which have at most 38 digits, needs more digits.
 _WIDE = Context(prec=100)
 

@@ -86,7 +86,6 @@ def _rates_of_month(currency: str, rate: int, month: int) -> Iterator[ExchangeRa
 APPROVED_BUDGET, DRAFT_BUDGET = "approved", "draft"
 _HUNDRED_EURO = 10_000
 
-
 # How far off the plan is, in percent of what happened on average: planned too high or too low on purpose.
 _BUDGET_BIAS_PERCENT = {
     "Revenue": 2,
@@ -98,6 +97,7 @@ _BUDGET_BIAS_PERCENT = {
     "Travel": 12,
     "Shared services": -3,
 }
+
 _BUDGET_NOISE_PERCENT = 4
 
 

@@ -17,8 +17,6 @@ Template = Literal["close", "starter"]
 _NAME_PLACEHOLDER = "WORKSPACE_NAME"
 _PLAIN_YAML = re.compile(r"[A-Za-z][A-Za-z0-9 ._-]*")
 _YAML_KEYWORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off"})
-
-
 # Packaging tools treat a .gitignore of their own specially, so it travels without its dot.
 _GITIGNORE = "gitignore"
 

@@ -57,6 +57,7 @@ _NULL_TYPES: dict[ParameterKind, ColumnType] = {
     ParameterKind.DATE_SOURCE: TIMESTAMP,
     ParameterKind.TIMESTAMP_SOURCE: TIMESTAMP,
 }
+
 _FOREIGN_FUNCTION_NAMES = {
     "IIF": "IF",
     "IFF": "IF",
@@ -89,6 +90,7 @@ _FOREIGN_FUNCTION_NAMES = {
     "LEAD": "NEXT",
     "DENSE_RANK": "RANK",
 }
+
 _AGGREGATE_COUNTERPARTS = {"MIN": "smallest", "MAX": "largest"}
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 

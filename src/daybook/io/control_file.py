@@ -6,21 +6,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from daybook.errors import DaybookError, raise_all
 from daybook.io.filesystem import arrow_path
 from daybook.io.storage import PROVIDER_STORAGE, Storage
 from daybook.model.measures import exact_number
 
-if TYPE_CHECKING:
-    pass
-
-
 _TOTAL_PREFIX = "total_"
 _ROWS = "rows"
-
-
 # 1.000 may be a thousand; 4.0 is how some programs write 4.
 _COUNT = re.compile(r"[0-9]+(\.0)?")
 

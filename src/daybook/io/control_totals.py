@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from daybook.errors import DaybookError, raise_all
 from daybook.io.control_file import ControlFigures, read_control_file
@@ -22,10 +21,6 @@ from daybook.model.definition import DatasetVersion
 from daybook.model.measures import EXACT, ControlTotals, is_numeric
 from daybook.resolve.location import Location, Resolution, inline_location
 from daybook.resolve.paths import render_template
-
-if TYPE_CHECKING:
-    pass
-
 
 # Sums of floats are compared to twelve digits.
 _FLOAT_TOLERANCE = 1e-12

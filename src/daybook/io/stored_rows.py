@@ -109,6 +109,7 @@ _FUNCTIONS: Mapping[str, Callable[[Any, Any], Any]] = {
     ">": pc.greater,
     ">=": pc.greater_equal,
 }
+
 _TEXT_FUNCTIONS: Mapping[str, Callable[[Any, str], Any]] = {
     "contains": lambda values, text: pc.match_substring(values, text, ignore_case=True),
     "starts_with": lambda values, text: pc.starts_with(values, text, ignore_case=True),

@@ -26,6 +26,7 @@ HOWS: tuple[How, ...] = (
     "condition",
     "window",
 )
+
 _DIRECT_HOWS = frozenset(HOWS[:3])
 
 

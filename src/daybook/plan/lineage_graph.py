@@ -81,22 +81,14 @@ class LineageGraph:
 
 # System columns that rows bring along into an append.
 _CARRIED_COLUMNS = ("_period", "_valid_from", "_valid_to", "_origin_seq", "_labels")
-
-
 # A set of kinds of rows, one bit for each; this one has all of them, those of later operations included.
 _Kinds: TypeAlias = int
 _ALL: _Kinds = -1
 _INPUT: _Kinds = 1
-
-
 # Sources of a node: none where nothing is read.
 _Sources: TypeAlias = list[tuple[int | None, How | None]]
-
-
 # Where the input is made: before the first step.
 _LOADED = -1
-
-
 # What `_history` follows beside columns: the rows there are, and the same with deleted ones.
 _ROWS, _ROWS_EVER = "<rows>", "<rows, deleted ones included>"
 

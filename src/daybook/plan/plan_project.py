@@ -127,6 +127,7 @@ LOCATION_CHECKS: tuple[Callable[[Walk], Iterable[DaybookError]], ...] = (
     check_destinations,
     check_output_columns,
 )
+
 WARNINGS: tuple[Callable[[Walk], Iterable[Notice]], ...] = (
     find_double_counting,
     find_ineffective_operations,

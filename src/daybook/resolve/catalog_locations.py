@@ -76,7 +76,6 @@ def _answer_error(endpoint: Endpoint, problem: str) -> DaybookError:
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HEADER_VALUE = re.compile(r"[\t -~]*")
 
-
 # Daybook sets these itself.
 _OWN_HEADERS = frozenset(
     {"host", "connection", "content-length", "content-type", "transfer-encoding", "accept", "accept-encoding"}

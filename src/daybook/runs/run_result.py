@@ -3,7 +3,7 @@
 import datetime
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Annotated, Literal, assert_never
+from typing import Annotated, Literal, assert_never
 
 from pydantic import computed_field
 
@@ -11,9 +11,6 @@ from daybook.errors import DaybookError
 from daybook.model.definition import TableVersion
 from daybook.model.json_fields import Hidden, Notices, OneError, named
 from daybook.store.records import FinalStatus, OperationResult, RunStatus
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,8 @@
 import errno
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from daybook.errors import DaybookError
-
-if TYPE_CHECKING:
-    pass
-
 
 _REFUSAL_HINT = "check the permissions and the free disk space"
 _NAME_HINT = "use a shorter name, or the name of a file"

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 # Beside the columns of a row: the file, and the cells or line, that it was read from.
 ROW_POSITION = "_row_position"
 
-
 # What the rows are that an operation of a type picked.
 ROWS_TITLES = {
     "update": "the rows it changed, as they were before",

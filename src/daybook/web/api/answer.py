@@ -70,6 +70,7 @@ REQUEST_MADE_ANSWER: dict[int | str, dict[str, Any]] = {
         },
     }
 }
+
 RunId = Annotated[str, Path(description="As `runs` lists it.", max_length=64)]
 ProjectFilter = Annotated[str | None, Query(description="Only of this project.", max_length=128)]
 PeriodFilter = Annotated[str | None, Query(description="A period or a range: 2026-01..2026-03.", max_length=200)]

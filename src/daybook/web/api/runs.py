@@ -31,8 +31,6 @@ from daybook.workspace.runs import RunDetails, RunListing
 from daybook.workspace.totals import TotalsOfRun, run_totals
 
 router = api_router()
-
-
 # Proxies close connections that say nothing.
 _HEARTBEAT_SECONDS = 15.0
 _QUESTION_SECONDS = 0.25

@@ -1,6 +1,6 @@
 """Pages of actions: their list, what one will do, and performing it."""
 
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import Annotated, Any, get_args
 
 from fastapi import APIRouter, Form, Query, Request
 from starlette.responses import RedirectResponse, Response
@@ -11,9 +11,6 @@ from daybook.web.actions import ActionName, ActionRequest
 from daybook.web.pages.form_fields import FormText, QueryText
 from daybook.web.served import ActedBy, Served, ServedHere
 from daybook.workspace.runs import list_actions
-
-if TYPE_CHECKING:
-    pass
 
 router = APIRouter()
 

@@ -32,8 +32,6 @@ PAGE_ROWS = 100
 _MOST_STEPS = 12
 _MOST_TEXT = 120
 _ROW_ID, _SOURCE_TABLE, _OPERATION_SEQ = "_row_id", "_source_table", "_operation_seq"
-
-
 # Fast questions are answered at once; the others show how far they are.
 _PATIENCE_SECONDS = 1.0
 

@@ -1,12 +1,8 @@
 """The texts that addresses and forms of the pages carry."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from fastapi import Form, Query
-
-if TYPE_CHECKING:
-    pass
-
 
 QueryText = Annotated[str | None, Query(max_length=200)]
 

@@ -1,6 +1,6 @@
 """Pages of periods: their list, and one period with its runs and seals."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
@@ -9,9 +9,6 @@ from daybook.web.pages.form_fields import QueryText, entered_text
 from daybook.web.served import ServedHere
 from daybook.workspace.certificates import list_seals
 from daybook.workspace.periods import list_periods, show_period
-
-if TYPE_CHECKING:
-    pass
 
 router = APIRouter()
 

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from daybook.expression.typed_tree import (
     AllRows,
@@ -27,10 +26,6 @@ from daybook.model.types import (
     TimestampType,
 )
 from daybook.plan.steps import ComputedColumn
-
-if TYPE_CHECKING:
-    pass
-
 
 _ARITHMETIC = ("+", "-", "*", "/")
 _NUMBERS = (IntegerType, DecimalType, FloatType)
