@@ -42,14 +42,12 @@ from daybook.cli import (
     validate,
 )
 from daybook.cli.command_help import add_command
+from daybook.cli.exit_codes import INTERNAL_ERROR, INTERRUPTED, WRONG_INPUT
 from daybook.cli.root_options import RootOptions, move_root_options_first
 from daybook.cli.standard_streams import StandardStreams
 
-# A bug of Daybook: neither the run (1) nor the input (2) is the cause.
-INTERNAL_ERROR = 3
 # An act that needs approval made a request instead.
 REQUEST_MADE = "APPROVAL_001"
-WRONG_INPUT = 2
 
 # A paragraph that begins with \b is not wrapped.
 _EPILOG = """\b
@@ -350,7 +348,7 @@ def _execute(arguments: Sequence[str]) -> int:
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
     except Exception as error:
         return report_failure(error, is_debug="--debug" in words, as_json="--json" in words)
     return 0

@@ -8,6 +8,7 @@ import typer
 from daybook.cli import completion
 from daybook.cli.arguments import AsJson
 from daybook.cli.command_help import add_command
+from daybook.cli.exit_codes import FAILED
 from daybook.cli.open_workspace import open_workspace, open_workspace_with_spark, with_proof
 from daybook.cli.root_options import root_options
 from daybook.cli.terminal import echo, echo_json, echo_marked, echo_note, shorten_path, show_table
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from daybook.proof.verification import Verification
     from daybook.workspace.certificates import PeriodSeal
 
-_DOES_NOT_HOLD = 1
 _SHOWN_DIGITS = 12
 keys_app = typer.Typer(
     help="Make keys that certificates are signed with.",
@@ -169,7 +169,7 @@ def verify(
         else:
             show_verification(verification, is_quiet=root_options(context).is_quiet)
     if not all(verification.is_valid for verification in verifications):
-        raise typer.Exit(_DOES_NOT_HOLD)
+        raise typer.Exit(FAILED)
 
 
 def show_verification(verification: "Verification", *, is_quiet: bool) -> None:

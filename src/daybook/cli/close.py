@@ -8,6 +8,7 @@ import typer
 from daybook.cli import completion
 from daybook.cli.arguments import AsJson, period_option
 from daybook.cli.build_progress import STATE_STYLES, build_listener
+from daybook.cli.exit_codes import FAILED, INTERRUPTED
 from daybook.cli.open_workspace import open_workspace, open_workspace_with_spark
 from daybook.cli.root_options import root_options
 from daybook.cli.terminal import (
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 # Rich gives an empty table where the columns are wider than it can count, and takes minutes for thousands of them.
 _MOST_COLUMNS = 100
-FAILED = 1
-CANCELLED = 130
 OptionalPeriod = Annotated[
     str | None,
     typer.Option(
@@ -226,7 +225,7 @@ def build(
     else:
         show_build_result(result)
     if result.is_cancelled:
-        raise typer.Exit(CANCELLED)
+        raise typer.Exit(INTERRUPTED)
     if not result.is_ok:
         raise typer.Exit(FAILED)
 

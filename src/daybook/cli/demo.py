@@ -11,7 +11,8 @@ import typer
 from daybook.cli.arguments import json_option, period_option
 from daybook.cli.build_progress import build_listener
 from daybook.cli.certificates import show_verification
-from daybook.cli.close import CANCELLED, FAILED, show_build_result, show_status
+from daybook.cli.close import show_build_result, show_status
+from daybook.cli.exit_codes import FAILED, INTERRUPTED
 from daybook.cli.root_options import RootOptions, root_options
 from daybook.cli.run_results import format_seconds, show_effects
 from daybook.cli.terminal import console, echo, echo_json, echo_note, shorten_path, show_table
@@ -175,7 +176,7 @@ def demo(
                 show_accounted(done.totals)
             show_next_steps(folder, done.runs)
     if not quarter.build.is_ok:
-        raise typer.Exit(CANCELLED if quarter.build.is_cancelled else FAILED)
+        raise typer.Exit(INTERRUPTED if quarter.build.is_cancelled else FAILED)
 
 
 def _show_month(done: "DemoResult", *, is_quiet: bool) -> None:

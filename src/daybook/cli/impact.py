@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from daybook.cli.arguments import AsJson
+from daybook.cli.exit_codes import FAILED
 from daybook.cli.open_workspace import open_workspace_with_spark
 from daybook.cli.root_options import root_options
 from daybook.cli.terminal import Cell, echo, echo_json, echo_note, run_listener, show_notice, show_table
@@ -70,7 +71,7 @@ def impact(
             total = f"{measure.measure} of {measure.output} for {measure.period}"
             echo_note(f"{total} moves by {signed_text(measure.difference)}, more than {number_text(limit.amount)}")
     if exceeded:
-        raise typer.Exit(1)
+        raise typer.Exit(FAILED)
 
 
 def show_impact(result: "ImpactResult") -> None:

@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from daybook.cli.arguments import AsJson
+from daybook.cli.exit_codes import FAILED
 from daybook.cli.open_workspace import open_workspace
 from daybook.cli.terminal import echo, echo_json, echo_note, show_table
 
 if TYPE_CHECKING:
     from daybook.store.records import LogLine
     from daybook.workspace.log import LogListing, LogVerification
-
-PROBLEMS_FOUND = 1
 
 
 def log(
@@ -57,7 +56,7 @@ def log(
     else:
         _show_verification(verification, head)
     if not verification.is_valid:
-        raise typer.Exit(PROBLEMS_FOUND)
+        raise typer.Exit(FAILED)
 
 
 def _show_lines(listing: "LogListing") -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from daybook.cli.arguments import json_option
+from daybook.cli.exit_codes import FAILED
 from daybook.cli.open_workspace import open_workspace, open_workspace_with_spark
 from daybook.cli.root_options import root_options
 from daybook.cli.terminal import echo, echo_json, echo_marked
@@ -54,7 +55,7 @@ def doctor(
     if as_json:
         echo_json(examination.findings)
     if not examination.is_ok:
-        raise typer.Exit(1)
+        raise typer.Exit(FAILED)
 
 
 def _restore_store(context: typer.Context, *, as_json: bool) -> None:

@@ -5,14 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from daybook.cli.arguments import AsJson, CompletedRunArgument
+from daybook.cli.exit_codes import FAILED
 from daybook.cli.open_workspace import open_workspace_with_spark
 from daybook.cli.terminal import echo, echo_json, echo_marked
 
 if TYPE_CHECKING:
     from daybook.runs.recomputation import Recomputation, RecomputedOutput
-
-
-_DIFFERENT = 1
 
 
 def recompute(
@@ -41,7 +39,7 @@ def recompute(
     else:
         _show_recomputation(recomputation)
     if not recomputation.is_same:
-        raise typer.Exit(_DIFFERENT)
+        raise typer.Exit(FAILED)
 
 
 def _show_recomputation(recomputation: "Recomputation") -> None:

@@ -6,12 +6,10 @@ import typer
 
 from daybook.cli import completion
 from daybook.cli.arguments import AsJson, ProjectArgument, Settings, period_option
+from daybook.cli.exit_codes import FAILED, WRONG_INPUT
 from daybook.cli.open_workspace import open_workspace, open_workspace_with_spark
 from daybook.cli.root_options import root_options
 from daybook.cli.terminal import echo, echo_json
-
-FAILED = 1
-WRONG_INPUT = 2
 
 
 def _run_argument(*status: str) -> Any:

@@ -8,6 +8,7 @@ import typer
 
 from daybook.cli import completion
 from daybook.cli.arguments import json_option
+from daybook.cli.exit_codes import FAILED, WRONG_INPUT
 from daybook.cli.open_workspace import open_workspace, open_workspace_with_spark, workspace_session
 from daybook.cli.root_options import root_options
 from daybook.cli.terminal import confirm, echo, echo_json, echo_marked, echo_note, show_error, show_notice
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from daybook.scenarios.engines import EngineName
     from daybook.scenarios.run_scenarios import ScenarioResult
     from daybook.workspace.spark_session import BackgroundSession
-
-
-WRONG_INPUT = 2
 
 
 def run_scenarios(
@@ -98,7 +96,7 @@ def run_scenarios(
     if watch:
         _watch(test, (root, *(paths or ())), is_quiet=called.is_quiet or as_json)
     elif not test():
-        raise typer.Exit(1)
+        raise typer.Exit(FAILED)
 
 
 def _test_scenarios(

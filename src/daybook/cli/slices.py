@@ -8,6 +8,7 @@ from typer.core import TyperGroup
 from daybook.cli import completion
 from daybook.cli.arguments import AsJson, ReasonOption
 from daybook.cli.command_help import add_command
+from daybook.cli.exit_codes import FAILED
 from daybook.cli.maintenance import show_recovery
 from daybook.cli.open_workspace import open_workspace, open_workspace_with_spark, with_proof
 from daybook.cli.root_options import root_options
@@ -102,7 +103,7 @@ def drop(
                 raise DaybookError("STORE_039")
             rows = "its rows" if chosen.rows is None else f"{chosen.rows:,} rows"
             if not confirm(f"Remove {rows} of {chosen.period} from {chosen.location}?"):
-                raise typer.Exit(1)
+                raise typer.Exit(FAILED)
         done = with_proof(workspace, lambda proven: drop_slice(proven, table, period, reason=reason or ""))
     if as_json:
         echo_json(done)

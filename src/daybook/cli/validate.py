@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from daybook.cli.arguments import ProjectArgument, Settings, json_option, period_option
+from daybook.cli.exit_codes import WRONG_INPUT
 from daybook.cli.open_workspace import open_workspace
 from daybook.cli.root_options import root_options
 from daybook.cli.terminal import echo, echo_json, echo_note, show_error, show_notice
@@ -41,7 +42,7 @@ def validate(
         if root_options(context).is_verbose and validation.skipped:
             echo_note(_skipped_summary(validation.skipped))
     if not validation.is_ok:
-        raise typer.Exit(2)
+        raise typer.Exit(WRONG_INPUT)
 
 
 def _validation_summary(checked: int, findings: int, accepted: int) -> str:
