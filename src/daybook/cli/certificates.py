@@ -11,7 +11,7 @@ from daybook.cli.command_help import add_command
 from daybook.cli.exit_codes import FAILED
 from daybook.cli.open_workspace import open_workspace, open_workspace_with_spark, with_proof
 from daybook.cli.root_options import root_options
-from daybook.cli.terminal import echo, echo_json, echo_marked, echo_note, shorten_path, show_table
+from daybook.cli.terminal import console, echo, echo_json, echo_marked, echo_note, shorten_path, show_table, text_width
 
 if TYPE_CHECKING:
     from daybook.definitions.loading.loaded_workspace import WorkspaceLocation
@@ -180,7 +180,9 @@ def show_verification(verification: "Verification", *, is_quiet: bool) -> None:
     if verification.proof is not None:
         what = f"a row of {verification.proof.subject}"
     signer = f"signed by {verification.signer}" if verification.signer else "signed by nobody who is trusted"
-    echo_marked(mark, color, f"{shorten_path(str(verification.file))}: {what}, {signer}")
+    file, signed = shorten_path(str(verification.file)), f"{what}, {signer}"
+    is_narrow = text_width(f"{mark}  {file}: {signed}") > console().width
+    echo_marked(mark, color, f"{file}:\n    {signed}" if is_narrow else f"{file}: {signed}")
     for problem in verification.problems:
         echo(f"    {problem}")
     if is_quiet:
@@ -207,7 +209,7 @@ def show_verification(verification: "Verification", *, is_quiet: bool) -> None:
         show_table(
             ("output", "data", "recomputed", "digest"),
             [
-                (subject.name, subject.data, subject.recomputed, _short(subject.digest))
+                (subject.name, subject.data, subject.recomputed, _short(subject.digest.rpartition(":")[2]))
                 for subject in verification.subjects
             ],
         )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from daybook.workspace.totals import TotalsOfRun
 
 
-_CHART_WIDTH = 78
+_CHART_WIDTH = _TEXT_WIDTH = 78
 
 
 def show_runs(results: "Iterable[RunResult]") -> None:
@@ -74,18 +74,20 @@ def show_quarter(quarter: "DemoQuarter") -> None:
 def show_sealed_month(sealed: "SealedMonth") -> None:
     """The certificate, as `daybook verify` shows it."""
     certificate, public_key = shorten_path(sealed.certificate), shorten_path(sealed.public_key)
-    echo(f"\ndaybook periods lock {sealed.seal.period}, daybook seal {sealed.seal.period}: {certificate}")
-    echo(f"\ndaybook verify {certificate} --key {public_key} --data --recompute\n")
+    echo(f"\ndaybook periods lock {sealed.seal.period}\ndaybook seal {sealed.seal.period}: {certificate}")
+    echo(f"\ndaybook verify {certificate} \\\n  --key {public_key} --data --recompute\n")
     show_verification(sealed.verification, is_quiet=False)
 
 
 def show_accounted(totals: "TotalsOfRun") -> None:
     """What came in, what the operations did to it, and what was written, measure by measure."""
+    import textwrap
+
     from daybook.workspace.totals import balance_sentences
 
     echo("\nEvery euro is accounted for\n")
     for sentence in balance_sentences(totals):
-        echo(f"  {sentence}")
+        echo(textwrap.fill(sentence, _TEXT_WIDTH, initial_indent="  ", subsequent_indent="    "))
 
 
 def show_files(results: "Iterable[RunResult]") -> None:
@@ -104,16 +106,16 @@ def show_next_steps(folder: Path, results: "Sequence[RunResult]") -> None:
     """Commands that work without changes, inside the workspace."""
     run_id = results[0].run_id
     commands = (
-        ("daybook run close -p 2026-04", "April; the other months stay"),
+        ("daybook run close -p 2026-04", "April; other months stay"),
         ("daybook run close -p 2026-01 --as-of 2026-01-31", "the corrected dollar rate"),
         (f"daybook show run {run_id}", "what ran, on which data"),
         (f"daybook explain {run_id} 110", "the rows behind the numbers"),
-        ("daybook diff close@2026-01 close@2026-02", "what changed; or `bridge`: why"),
+        ("daybook diff close@2026-01 close@2026-02", "changes; `bridge`: why"),
         (f"daybook replay {run_id} --verify", "compute again and compare"),
         ("daybook test", "the tests of the close"),
         ("daybook totals close@2026-01", "where every euro went"),
-        ("daybook status", "what is up to date, and why not"),
-        ("daybook build -p 2026-01..2026-03", "bring the quarter up to date"),
+        ("daybook status", "what is up to date"),
+        ("daybook build -p 2026-01..2026-03", "bring it up to date"),
         ("daybook serve", "all of it in a browser"),
         ("daybook report close@2026-01", "January as one HTML file"),
     )

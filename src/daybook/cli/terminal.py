@@ -157,16 +157,20 @@ def show_table(
         [Text(one_line(cell)) if isinstance(cell, str) else Text(one_line(cell[0]), cell[1]) for cell in row]
         for row in rows
     ]
-    for number, title in enumerate(titles):
+    screen = console()
+    columns = list(zip(*([Text(one_line(title)) for title in titles], *cells), strict=True))
+    longest = [max(text.cell_len for text in column) for column in columns]
+    cut = _cut_widths(longest, screen.width) if fixed is None and not is_uncut else [None] * len(columns)
+    for number, column in enumerate(columns):
         table.add_column(
-            Text(one_line(title)),
+            column[0],
             justify="right" if number in right else "left",
             no_wrap=fixed is None or number in fixed,
-            min_width=max((row[number].cell_len for row in cells), default=0) if is_uncut else None,
+            width=cut[number],
+            min_width=max((text.cell_len for text in column[1:]), default=0) if is_uncut else None,
         )
     for texts in cells:
         table.add_row(*texts)
-    screen = console()
     if sys.stdout.isatty():
         screen.print(table)
         return
@@ -215,6 +219,14 @@ def show_live(draw: Callable[[int], LiveTable]) -> Iterator[None]:
         transient=True,
     ):
         yield
+
+
+def _cut_widths(widths: Sequence[int], screen: int) -> list[int]:
+    """Widths with which a table fits the screen; the longest columns are cut, so that short ones stay whole."""
+    limit = max(widths, default=0)
+    while limit > 1 and sum(min(width, limit) + COLUMN_GAP for width in widths) > screen:
+        limit -= 1
+    return [min(width, limit) for width in widths]
 
 
 def table_width(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> int:

@@ -104,3 +104,14 @@ def test_only_one_module_writes_to_the_terminal(path: Path) -> None:
             case _:
                 pass
     assert offenders == []
+
+
+def test_a_narrow_terminal_cuts_long_columns_and_leaves_short_ones_whole(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(terminal, "_UNWRAPPED", 30)
+    terminal.show_table(("output", "data", "digest"), [("management-summary@2026-01", "same", "b9ead8fa49a6")])
+    assert capsys.readouterr().out.splitlines() == [
+        "output      data  digest",
+        "managemen…  same  b9ead8fa4…",
+    ]
