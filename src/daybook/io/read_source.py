@@ -186,7 +186,7 @@ def _land(spark: "SparkSession | None", request: LandingRequest, inputs: _Inputs
             rows.is_numbered,
             rows.columns,
         )
-        area.publish(landed)
+        return area.publish(landed)
     except BaseException as failure:
         # A full disk may refuse even to end the file that is thrown away.
         with contextlib.suppress(OSError):
@@ -195,7 +195,6 @@ def _land(spark: "SparkSession | None", request: LandingRequest, inputs: _Inputs
         if isinstance(failure, OSError):
             raise DaybookError("IO_026", location=area.absolute(attempt), reason=str(failure)) from failure
         raise
-    return landed
 
 
 def checked_batches(source: RowSource, location: Location, columns: tuple[Binding, ...]) -> Iterator[Batch]:

@@ -183,9 +183,9 @@ class StoredManifests:
         with self.store.read() as transaction:
             return transaction.landings.find(folder)
 
-    def publish(self, folder: str, manifest: str) -> None:
+    def publish(self, folder: str, manifest: str, *, instead_of: str | None = None) -> bool:
         with self.store.write() as transaction:
-            transaction.landings.publish(folder, manifest)
+            return transaction.landings.publish(folder, manifest, instead_of=instead_of)
 
     def folders(self) -> tuple[str, ...]:
         with self.store.read() as transaction:

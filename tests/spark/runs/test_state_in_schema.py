@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,25 @@ def test_many_rows_are_sent_in_pieces(
     sent = rows(spark, catalog)
     assert len(sent) == 400
     assert len({row[2] for row in sent}) == 400
+
+
+def test_of_two_landings_that_were_made_at_once_the_second_is_dropped(
+    spark: SparkSession, tmp_path: Path, catalog: str
+) -> None:
+    folder = workspace(tmp_path / "w", spark, catalog)
+    folder.run("2026-01")
+    before = tables(spark, catalog, "state")
+    with folder.around() as around:
+        landing = around.landing("20260131-094502-7c1f0a")
+        assert isinstance(landing, table_area.TableLandingArea)
+        (key,) = landing.tables.manifests.folders()
+        first = landing.find(key)
+        assert first is not None
+        attempt = landing.new_attempt(key)
+        landing.tables.write(spark.range(3), attempt)
+        assert landing.publish(replace(first, files=(area.LandedFile(f"{attempt}/0", 3),))) == first
+        assert landing.find(key) == first
+    assert tables(spark, catalog, "state") == before
 
 
 def test_gc_and_doctor_clean_the_schema(spark: SparkSession, tmp_path: Path, catalog: str) -> None:

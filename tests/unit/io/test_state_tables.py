@@ -25,8 +25,9 @@ class KeptManifests:
     def find(self, folder: str) -> str | None:
         return self._manifests.get(folder)
 
-    def publish(self, folder: str, manifest: str) -> None:
+    def publish(self, folder: str, manifest: str, *, instead_of: str | None = None) -> bool:
         self._manifests[folder] = manifest
+        return True
 
     def folders(self) -> tuple[str, ...]:
         return tuple(self._manifests)

@@ -3,14 +3,15 @@
 from daybook.store.store import MetadataStore
 
 
-def test_the_last_manifest_is_the_landing(store: MetadataStore) -> None:
+def test_a_manifest_is_replaced_by_those_who_know_it(store: MetadataStore) -> None:
     with store.write() as transaction:
         assert transaction.landings.find("files/a") is None
-        transaction.landings.publish("files/b", "{}")
-        transaction.landings.publish("files/a", "first")
-        transaction.landings.publish("files/a", "second")
+        assert transaction.landings.publish("files/b", "{}")
+        assert transaction.landings.publish("files/a", "first")
+        assert not transaction.landings.publish("files/a", "second")
+        assert transaction.landings.publish("files/a", "third", instead_of="first")
     with store.read() as transaction:
-        assert transaction.landings.find("files/a") == "second"
+        assert transaction.landings.find("files/a") == "third"
         assert transaction.landings.folders() == ("files/a", "files/b")
 
 

@@ -6,7 +6,7 @@ import re
 import secrets
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
@@ -21,7 +21,6 @@ from daybook.engine.java.classic import (
     start_gateway,
 )
 from daybook.engine.java.launch import Launch, find_listener_problem
-from daybook.engine.java.session_conf import read_setting
 from daybook.engine.java.spark_version import allow_repeated_observations, sibling_session
 from daybook.errors import DaybookError
 
@@ -97,13 +96,25 @@ def _check_server_listens(remote: str) -> None:
 
 
 def _apply_settings(session: "SparkSession", settings: Mapping[str, str]) -> None:
-    """One request for all: every setting takes a round trip."""
+    """Two requests for all: every setting by itself would take a round trip."""
     allow_repeated_observations()
-    current = session.conf.getAll
-    for key, value in settings.items():
-        # Setting a value again can still give a warning, if the setting is deprecated.
-        if (current[key] if key in current else read_setting(session, key)) != value:
-            session.conf.set(key, value)
+    current = read_connect_settings(session, settings)
+    # Setting a value again can still give a warning, if the setting is deprecated.
+    set_connect_settings(session, {key: value for key, value in settings.items() if current[key] != value})
+
+
+def read_connect_settings(session: Any, keys: Iterable[str]) -> dict[str, str | None]:
+    """The values in force, Spark's own included."""
+    from pyspark.sql.connect.proto import ConfigRequest
+
+    names = list(keys)
+    question = ConfigRequest.Operation(get_option=ConfigRequest.GetOption(keys=names))
+    return {**dict.fromkeys(names), **dict(session.client.config(question).pairs)}
+
+
+def set_connect_settings(session: Any, settings: Mapping[str, str]) -> None:
+    if settings:
+        session.conf._set_all(dict(settings), silent=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from daybook.engine.java.connect import (
     is_unavailable,
     open_local_connect_session,
     open_remote_session,
+    read_connect_settings,
     stop_connect_session,
 )
 from daybook.engine.java.launch import (
@@ -298,9 +299,10 @@ def _with_required_conf(session: "SparkSession") -> "SparkSession":
 
 
 def _current_conf(spark: "SparkSession") -> dict[str, str | None]:
-    # A round trip for each setting is what takes time on Connect; a classic session would need one for each of all.
-    settings = spark.conf.getAll if is_connect(spark) else {}
-    return {key: settings[key] if key in settings else read_setting(spark, key) for key in REQUIRED_CONF}
+    if is_connect(spark):
+        # A round trip for each setting would take time.
+        return read_connect_settings(spark, REQUIRED_CONF)
+    return {key: read_setting(spark, key) for key in REQUIRED_CONF}
 
 
 def separate_session(spark: "SparkSession") -> "SparkSession":

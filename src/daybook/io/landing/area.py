@@ -140,19 +140,20 @@ class LandingArea:
         make_folder(self.absolute(attempt), self.storage)
         return attempt
 
-    def publish(self, landed: PublishedLanding) -> None:
-        """The one atomic step: from here on the landing exists."""
+    def publish(self, landed: PublishedLanding) -> PublishedLanding:
+        """The one atomic step: from here on the landing exists. What is to be read of two that were made at once."""
         text = json.dumps(asdict(landed), indent=1).encode()
         path = local_path(join_uri(self.uri, landed.folder, _MANIFEST))
         if path is None:
             _write_object(self.at(f"{landed.folder}/{_MANIFEST}"), text)
-            return
+            return landed
         staged = path.with_name(f".{_MANIFEST}.{uuid.uuid4().hex}")
         with staged.open("wb") as stream:
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
         staged.replace(path)
+        return landed
 
     def land_frame(
         self, spark: "SparkSession", folder: str, df: "DataFrame", carried: Iterable[str], extra: Iterable[str]
@@ -167,11 +168,10 @@ class LandingArea:
             landed = PublishedLanding(
                 folder, files, tuple(sorted(carried)), tuple(sorted(extra)), is_unique=False, is_numbered=False
             )
-            self.publish(landed)
+            return self.publish(landed)
         except BaseException:
             self.remove(attempt)
             raise
-        return landed
 
     def spark_files(self, path: str) -> Iterator[LandedFile]:
         """The files of a folder that Spark wrote."""

@@ -56,8 +56,10 @@ class TableLandingArea(LandingArea):
 
     def find(self, folder: str) -> PublishedLanding | None:
         """The landing that was published in a folder, if its table is there."""
-        text = self.tables.manifests.find(folder)
-        landed = landing_from_text(folder, text.encode()) if text is not None else None
+        return self._find(folder, self.tables.manifests.find(folder))
+
+    def _find(self, folder: str, manifest: str | None) -> PublishedLanding | None:
+        landed = landing_from_text(folder, manifest.encode()) if manifest is not None else None
         if landed is None or any(not self._has_table(path) for path in {_attempt_of(file) for file in landed.files}):
             return None
         return landed
@@ -70,8 +72,17 @@ class TableLandingArea(LandingArea):
         digest = hashlib.blake2b(folder.encode(), digest_size=12).hexdigest()
         return f"landing/{digest}/{self.run_id}/{uuid.uuid4().hex[:8]}"
 
-    def publish(self, landed: PublishedLanding) -> None:
-        self.tables.manifests.publish(landed.folder, json.dumps(asdict(landed)))
+    def publish(self, landed: PublishedLanding) -> PublishedLanding:
+        """The first of two landings that were made at once counts; the other has the same rows, and is dropped."""
+        manifests = self.tables.manifests
+        while True:
+            stored = manifests.find(landed.folder)
+            if (other := self._find(landed.folder, stored)) is not None:
+                for attempt in {_attempt_of(file) for file in landed.files}:
+                    self.remove(attempt)
+                return other
+            if manifests.publish(landed.folder, json.dumps(asdict(landed)), instead_of=stored):
+                return landed
 
     def remove(self, path: str) -> None:
         self.tables.drop(path)
@@ -96,11 +107,10 @@ class TableLandingArea(LandingArea):
                 is_numbered=False,
                 columns=columns,
             )
-            self.publish(landed)
+            return self.publish(landed)
         except BaseException:
             self.remove(attempt)
             raise
-        return landed
 
     def rows(self, spark: "SparkSession", landed: PublishedLanding, types: Mapping[str, str]) -> "DataFrame":
         """Columns of the pieces that the manifest lists."""

@@ -14,10 +14,13 @@ class Landings:
         manifest: str | None = self._connection.execute(query).scalar_one_or_none()
         return manifest
 
-    def publish(self, folder: str, manifest: str) -> None:
-        """The last one that is published is the landing; both hold the same rows."""
+    def publish(self, folder: str, manifest: str, *, instead_of: str | None = None) -> bool:
+        """Store a manifest in place of the one that was there; False where that is another one by now."""
+        if self.find(folder) != instead_of:
+            return False
         self.forget(folder)
         self._connection.execute(insert(LANDED_INPUT).values(folder=folder, manifest=manifest))
+        return True
 
     def folders(self) -> tuple[str, ...]:
         return tuple(self._connection.execute(select(LANDED_INPUT.c.folder).order_by(LANDED_INPUT.c.folder)).scalars())
