@@ -1,12 +1,15 @@
 """Runs that leave in the store what a run leaves there, and compute nothing: no Spark, no rows."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from daybook.engine.counters import GroupCounts
 from daybook.io.filesystem import content_digest, list_files
-from daybook.io.pins import LandedPin, Pin, PinnedFile
+from daybook.io.formats.iceberg.catalog import opened_table
+from daybook.io.formats.iceberg.history import current_version
+from daybook.io.pins import LandedPin, Pin, PinnedFile, TablePin
 from daybook.io.writer import Commit, StagedOutput
 from daybook.resolve.location import is_one_file
 from daybook.runs.attempt.lease import LeaseKeeper
@@ -24,7 +27,7 @@ def record_run(environment: RunEnvironment, prepared: PreparedRun, work: Callabl
     with environment.store.write() as transaction:
         transaction.runs.mark_running(lease, now=transaction.now())
     work()
-    recorder.record_sources({source.key: tuple(_pins_of(source)) for source in prepared.snapshot.sources})
+    recorder.record_sources({source.key: tuple(_pins_of(source, environment.root)) for source in prepared.snapshot.sources})
     leave_places(prepared)
     for planned in prepared.outputs:
         recorder.record(planned, Commit(1), StagedOutput("", 1), GroupCounts(None, ()))
@@ -45,8 +48,12 @@ def leave_places(prepared: PreparedRun) -> None:
                 location.local_path.touch()
 
 
-def _pins_of(source: SourceSnapshot) -> Iterator[Pin]:
+def _pins_of(source: SourceSnapshot, root: Path) -> Iterator[Pin]:
     for location in source.resolution.locations:
         if location.format == "csv" and location.uri is not None:
             files = tuple(PinnedFile(file, content_digest(file.path)) for file in list_files(location.uri))
             yield LandedPin((location.uri,), "landed", 1, files)
+        if location.format == "iceberg":
+            with opened_table(location, root) as table:
+                assert table is not None
+                yield TablePin(location.label, current_version(table).version, str(table.metadata.table_uuid))

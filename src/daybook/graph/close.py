@@ -13,6 +13,7 @@ from daybook.definitions.loading import LoadedWorkspace
 from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, Notice, notice
 from daybook.errors.error import did_you_mean
+from daybook.graph.definition_changes import uses_times
 from daybook.graph.dependencies import ProjectGraph, cycle_errors, derive_graph, registered_datasets
 from daybook.graph.freshness import Freshness, ProjectNow
 from daybook.graph.node_state import NodeFreshness, NodeState
@@ -102,6 +103,10 @@ class Close:
             {project_id: now.project for project_id, now in self.projects.items()}, self.seen
         )
         self._registered = registered_datasets(self.graph.projects.values())
+        # A project carries times along for those that read its results and see them.
+        self._counting_times = self.graph.upstream(
+            project_id for project_id, project in self.graph.projects.items() if uses_times(project)
+        )
         slices = SliceMap(every_slice(transaction), definitions.root, self._storage, asks_databases=asks_databases)
         self._read_state(CloseHistory(transaction, slices, projects, recorded=recorded))
         self._read_span(period)
@@ -170,6 +175,7 @@ class Close:
             looks=self._looks,
             workspace=self._definitions,
             parameters=self._parameters,
+            counting_times=self._counting_times,
         )
 
     def _unreadable_projects(self, definitions: LoadedWorkspace) -> dict[str, ProjectNow]:

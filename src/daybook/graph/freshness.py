@@ -4,7 +4,7 @@ A node is out of date when what it loads changed: the rows of the slices it read
 concerns only the nodes that load other rows of it; whether one does is looked at by builds, and by `status --look`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,6 @@ from daybook.graph.definition_changes import (
     parameter_changes,
     period_change,
     project_changes,
-    uses_times,
 )
 from daybook.graph.node_state import NodeFreshness, Reason
 from daybook.graph.nodes import CloseHistory, Node
@@ -91,13 +90,12 @@ class _ProjectReads:
         references = load_references(self._now.project)
         return tuple(_DatasetRead(reference, self._now, self._registered) for reference in references)
 
-    @cached_property
-    def counts_times(self) -> bool:
-        return uses_times(self._now.project)
-
 
 class Freshness:
-    """Answers for nodes; what was listed once is not listed again."""
+    """Answers for nodes; what was listed once is not listed again.
+
+    For projects that are `counting_times`, rows that were made at other times are other rows.
+    """
 
     def __init__(
         self,
@@ -112,6 +110,7 @@ class Freshness:
         looks: bool = False,
         workspace: WorkspaceLocation | None = None,
         parameters: ParametersByProject | None = None,
+        counting_times: Collection[str] = (),
     ) -> None:
         self._history = history
         self._outputs = OutputChanges(history, root)
@@ -120,6 +119,7 @@ class Freshness:
         self._reads: dict[str, _ProjectReads] = {}
         # Tables that many projects read are found once.
         self._located = LocatedTables()
+        self._counting_times = counting_times
         # What projects register; what they read of it counts by its columns.
         self._registered = registered
         self._root = root
@@ -219,7 +219,7 @@ class Freshness:
         except DaybookError as error:
             yield Reason(f"{label}: {error.message}", error.message)
             return
-        pins, counts_times = self._history.pins(run.id, read.key), self._reads_of(node.project).counts_times
+        pins, counts_times = self._history.pins(run.id, read.key), node.project in self._counting_times
         reading = Reading(label, resolution, version, pins, counts_times)
         yield from self._data_changes(reading, source)
 

@@ -5,6 +5,7 @@ Runs are recorded and not computed; each case is what a full build was seen to c
 
 import shutil
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,11 +19,13 @@ from daybook.workspace.close import close_status
 from daybook.workspace.lifecycle import activate_projects
 from daybook.workspace.open_workspace import open_workspace
 from tests.recorded_runs import record_run
+from tests.unit.io.formats.iceberg.lake import Lake, source
 from tests.workspaces import Folder, assign, no_session, to_path, to_table
 from tests.written_runs import write_run
 
 LEDGER = [{"name": "account", "type": "string"}, {"name": "amount", "type": "decimal(18,2)"}]
 COLUMNS = ["account", "amount"]
+MONEY = pa.decimal128(18, 2)
 Change = Callable[[Folder], None]
 
 
@@ -43,7 +46,7 @@ def built(folder: Folder, period: str = "2026-01") -> set[str]:
 
 
 def stale(folder: Folder, period: str = "2026-01") -> set[str]:
-    nodes = close_status(open_workspace(folder.root), period=period, look=True).nodes
+    nodes = close_status(open_workspace(folder.root), period=period, ask=True, look=True).nodes
     return {status.node.name for status in nodes if status.state == "stale"}
 
 
@@ -78,6 +81,24 @@ def chained(folder: Folder, key: str = "account") -> None:
     folder.project(to_table("read", columns=COLUMNS), id_="reader", input_="booked")
 
 
+def read_from_iceberg(folder: Folder) -> None:
+    """A table of somebody else, with a column that nobody reads."""
+    with Lake(folder.root).catalog() as catalog:
+        catalog.create_namespace("close")
+        rows = pa.table({"account": ["1"], "amount": [Decimal("1.00")], "tax": [Decimal("0.25")], "note": [""]})
+        types = pa.schema([("account", pa.string()), ("amount", MONEY), ("tax", MONEY), ("note", pa.string())])
+        catalog.create_table("close.journal", types).append(rows.cast(types))
+    folder.define("datasource", {"id": "lake-of-others", "type": "iceberg", "options": source().options.model_dump()})
+    folder.dataset("ledger", LEDGER, {"datasource_id": "lake-of-others", "table": "journal"})
+    folder.project(to_path("out/result.csv", columns=COLUMNS), input_="ledger")
+
+
+def rename_columns(folder: Folder, *names: tuple[str, str]) -> None:
+    with Lake(folder.root).table() as table, table.update_schema() as update:
+        for before, after in names:
+            update.rename_column(before, after)
+
+
 @pytest.mark.parametrize(
     ("setup", "change", "undo", "expected"),
     [
@@ -108,6 +129,20 @@ def chained(folder: Folder, key: str = "account") -> None:
             lambda folder: shutil.move(folder.root / "lake/moved", folder.root / "lake/booked"),
             {"maker@2026-01"},
             id="a table that is gone",
+        ),
+        pytest.param(
+            read_from_iceberg,
+            lambda folder: rename_columns(folder, ("amount", "net"), ("tax", "amount")),
+            lambda folder: rename_columns(folder, ("amount", "tax"), ("net", "amount")),
+            {"p@2026-01"},
+            id="columns of an Iceberg table that have the names of others",
+        ),
+        pytest.param(
+            read_from_iceberg,
+            lambda folder: rename_columns(folder, ("note", "remark")),
+            lambda folder: rename_columns(folder, ("remark", "note")),
+            set(),
+            id="a column of an Iceberg table that is not read",
         ),
     ],
 )

@@ -326,3 +326,21 @@ def test_a_stale_node_says_too_what_nobody_has_looked_at(tmp_path: Path) -> None
     again, changed = status.reasons
     assert again.startswith(f"d0 {MONTHS[1]} was run again")
     assert "s1.csv" in changed
+
+
+def test_times_count_for_what_carries_them_to_a_project_that_sees_them(tmp_path: Path) -> None:
+    """The second project writes the times of the first one's rows as they are; the third one decides by them."""
+    shape = (ProjectShape((), ()), ProjectShape((0,), ()), ProjectShape((1,), ()))
+    close = Close(Folder.new(tmp_path / "w", no_session), shape)
+    close.define()
+    close.build()
+    close.apply(Change("rerun", 0, MONTHS[1], 1))
+    workspace = open_workspace(close.folder.root)
+    assert set(states(close_status(workspace, period=SPAN)).values()) == {"fresh"}
+
+    append = {"type": "append", "arguments": {"source": {"dataset_id": "d1"}}}
+    timed = {"type": "delete", "selector": "_created_at IS NULL", "arguments": {}}
+    close.folder.project(append, timed, to_table("t2", columns=["account", "amount"]), id_="p2", input_="s2")
+    close.activate()
+    stale = {name for name, state in states(close_status(workspace, period=SPAN)).items() if state == "stale"}
+    assert stale == {f"p1@{MONTHS[1]}", *(f"p2@{month}" for month in MONTHS)}

@@ -30,7 +30,7 @@ from daybook.io.formats.iceberg.table import (
     committed_rows,
     data_folder,
     find_iceberg,
-    has_data_commits_since,
+    has_changed_since,
     read_iceberg,
     referenced_folders,
     table_files,
@@ -87,7 +87,7 @@ class IcebergFormat(Format):
     def has_changed(
         self, pin: TablePin, location: Location, workspace: Path, storage: Storage = PROVIDER_STORAGE
     ) -> bool:
-        return has_data_commits_since(pin, location, workspace, storage)
+        return has_changed_since(pin, location, workspace, storage)
 
     def newest_version(
         self, location: Location, known: TableVersion, workspace: Path, storage: Storage = PROVIDER_STORAGE

@@ -443,12 +443,18 @@ def _committed_files(target: TableTarget, commit: Commit) -> list[str] | None:
     return [path for path in paths if parse_staged_name(path.split("/")[-2]) == (target.run_id, target.operation_seq)]
 
 
-def has_data_commits_since(pin: TablePin, location: Location, workspace: Path, storage: Storage) -> bool:
-    """Whether a snapshot after the pinned one added or removed rows, or the history does not reach the pinned one."""
+def has_changed_since(pin: TablePin, location: Location, workspace: Path, storage: Storage) -> bool:
+    """Whether a snapshot after the pinned one added or removed rows, or the history does not reach the pinned one.
+
+    Columns that are renamed since count, too: that makes no snapshot, and other values are read under a name.
+    """
     with opened_table(location, workspace, storage) as table:
         if table is None or str(table.metadata.table_uuid) != pin.table_id:
             return True
-        pinned = SnapshotVersion.of(pin.version).snapshot_id
+        at = SnapshotVersion.of(pin.version)
+        if _has_other_columns(table, at, location.label):
+            return True
+        pinned = at.snapshot_id
         for snapshot in ancestors(table):
             if snapshot.snapshot_id == pinned:
                 return False
@@ -457,6 +463,16 @@ def has_data_commits_since(pin: TablePin, location: Location, workspace: Path, s
             if snapshot.parent_snapshot_id is None:
                 return pinned is not None
         return pinned is not None
+
+
+def _has_other_columns(table: Table, at: SnapshotVersion, label: str) -> bool:
+    """Whether a column had another name at a version, or its name was that of another column."""
+    try:
+        schemas = (_schema_at(table, at, label), table.schema())
+    except DaybookError:
+        return True
+    before, now = ({(column.name, column.field_id) for column in schema.fields} for schema in schemas)
+    return before != now
 
 
 def verify_table(pin: TablePin, location: Location, workspace: Path, storage: Storage) -> None:
