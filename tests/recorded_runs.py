@@ -27,7 +27,9 @@ def record_run(environment: RunEnvironment, prepared: PreparedRun, work: Callabl
     with environment.store.write() as transaction:
         transaction.runs.mark_running(lease, now=transaction.now())
     work()
-    recorder.record_sources({source.key: tuple(_pins_of(source, environment.root)) for source in prepared.snapshot.sources})
+    recorder.record_sources(
+        {source.key: tuple(_pins_of(source, environment.root)) for source in prepared.snapshot.sources}
+    )
     leave_places(prepared)
     for planned in prepared.outputs:
         recorder.record(planned, Commit(1), StagedOutput("", 1), GroupCounts(None, ()))

@@ -5,7 +5,7 @@ it. Every other state is computed once into a scratch folder, and states with th
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -35,7 +35,7 @@ from daybook.expression import quote_identifier
 from daybook.graph.chain import ChainedRead, ReadRows, ScratchSlice, SlicePart, chained_frame
 from daybook.io.target import OutputColumn
 from daybook.io.writer import FingerprintObserver, fingerprint
-from daybook.model.types import ColumnType
+from daybook.model.types import TIME_COLUMNS, ColumnType
 from daybook.plan.partial_plan import PartialPlan, selectable_columns
 from daybook.plan.steps import OutputStep
 from daybook.runs.environment import RunEnvironment
@@ -221,6 +221,24 @@ class Chain:
             raise name
         return name
 
+    def is_read(self, pair: RunPair) -> bool:
+        """Whether another pair reads the rows of a pair."""
+        return self._read_pairs is None or pair in self._read_pairs
+
+    def shares(self, pair: RunPair, swapped: Swapped) -> bool:
+        """Whether a state writes rows down that another one goes on from."""
+        states = self.states_of(pair)
+        return bool(states.engine.shared.forks(StatePass.of(*states.plans.whole(swapped))))
+
+    @contextmanager
+    def opened(self, pair: RunPair, swapped: Swapped) -> Iterator[DataFrame]:
+        """The rows of a pair, computed while they are used and kept for nobody; what is wrong is raised at the end."""
+        states = self.states_of(pair)
+        state, cut = states.plans.whole(swapped & pair.relevant)
+        self.computations += 1
+        with states.engine.rows(state, cut) as df:
+            yield df
+
     def _compute(self, pair: RunPair, states: _PairStates, relevant: Swapped, *, is_kept: bool = False) -> str:
         state, cut = states.plans.whole(relevant)
         identity = StatePass.of(state, cut)
@@ -231,36 +249,44 @@ class Chain:
             if other == identity and other_names == names:
                 return computed_name
         types = {name: cut.output.columns[name] for name in _stored_columns(pair, state)}
-        columns = tuple(OutputColumn(name, types[name]) for name in sorted(types))
+        # In the order in which A wrote them, so that the fingerprints are comparable.
+        names_in_order = pair.a.step.columns if types.keys() == pair.a.step.columns.keys() else sorted(types)
+        columns = tuple(OutputColumn(name, types[name]) for name in names_in_order)
         observer = FingerprintObserver(columns)
         with states.engine.rows(state, cut) as df:
             rows = states.engine.new_folder().keep(observer.on(df), "rows")
         self.computations += 1
-        name = None if is_kept else self._name_of(pair, states, columns, observer.fingerprint)
+        name = None if is_kept else self._name_of(pair, states, columns, observer)
         if name is None:
             name = f"computed-{len(self.scratch) + 1}"
             self.rows[name] = ComputedRows(rows, relevant)
             self.scratch[name] = _as_written(rows, types, names)
         states.computed.append(_Computed(name, observer.fingerprint))
-        self._same_rows[runs].append((identity, names, name))
+        # What a run wrote is that of one output: before the change the others may have had other rows.
+        if name in self.scratch:
+            self._same_rows[runs].append((identity, names, name))
         return name
 
     def _name_of(
-        self, pair: RunPair, states: _PairStates, columns: tuple[OutputColumn, ...], rows_fingerprint: str
+        self, pair: RunPair, states: _PairStates, columns: tuple[OutputColumn, ...], observer: FingerprintObserver
     ) -> str | None:
         """A state that has the same rows already, so that readers of them are not computed again."""
         same_name = next(
-            (computed.name for computed in states.computed if computed.fingerprint == rows_fingerprint), None
+            (computed.name for computed in states.computed if computed.fingerprint == observer.fingerprint), None
         )
         if same_name is not None:
             return same_name
-        if self._read_pairs is not None and pair not in self._read_pairs:
+        if not self.is_read(pair):
             return None
         sides: tuple[tuple[Side, ComparedOutput], ...] = (("a", pair.a), ("b", pair.b))
         for side, output in sides[: 2 if self.is_b_written else 1]:
+            if (digest := _taken_digest(output, columns)) is not None:
+                if digest == observer.digest.rows:
+                    return side
+                continue
             if (side, columns) not in states.written:
                 states.written[side, columns] = self._written_fingerprint(output, columns)
-            if states.written[side, columns] == rows_fingerprint:
+            if states.written[side, columns] == observer.fingerprint:
                 return side
         return None
 
@@ -439,6 +465,18 @@ def _written_names(pair: RunPair, swapped: Swapped) -> dict[str, str]:
     for step in steps:
         names |= {step.written_names.get(name, name): name for name in step.columns}
     return names
+
+
+def _taken_digest(output: ComparedOutput, columns: tuple[OutputColumn, ...]) -> str | None:
+    """What a run took of its rows while it wrote them; None where these columns are others, or times are among them.
+
+    Formats take the times into account in several ways.
+    """
+    has_times = any(column.name in TIME_COLUMNS for column in columns)
+    if has_times or columns != tuple(output.run.prepared.output(output.step.seq).target.columns):
+        return None
+    digest = output.run.commits[output.step.seq].details.get("rows_digest")
+    return None if digest is None else str(digest["rows"])
 
 
 def _as_written(df: DataFrame, types: dict[str, ColumnType], names: dict[str, str]) -> ScratchSlice:

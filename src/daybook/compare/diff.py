@@ -42,12 +42,14 @@ _HASH_PARTS = 2**32
 class ComparedColumn:
     """A column that both sides have, and the type in which its values are compared.
 
-    `is_summed` is False for keys and ratios, whose totals mean nothing.
+    `is_summed` is False for keys and ratios, whose totals mean nothing. `is_compared` is False for a column that is in
+    the key as well, and is here for its total.
     """
 
     name: str
     type: ColumnType
     is_summed: bool = True
+    is_compared: bool = True
 
     @property
     def is_number(self) -> bool:
@@ -155,8 +157,10 @@ def _group_by_key(
         aggregates.append(F.sum(value).alias("effect"))
     grouped = sides.groupBy(*(f"k{number}" for number in range(len(keys)))).agg(*aggregates)
     is_repeated = (F.col("rows_a") > 1) | (F.col("rows_b") > 1)
-    # Rows of one key are the same in any order; within a tolerance, if the sums of their numbers are.
-    has_others = F.col("hash_a") != F.col("hash_b")
+    # Rows of one key are the same in any order; within a tolerance, if the sums of their numbers are. Where all columns
+    # are the key, more rows of one key are added rows and no other ones.
+    is_all_key = not any(column.is_compared for column in values)
+    has_others = F.lit(False) if is_all_key else F.col("hash_a") != F.col("hash_b")
     differs = _any_differs(values, tolerance)
     differs = F.when(is_repeated, has_others | differs if tolerance else has_others).otherwise(differs)
     both = (F.col("rows_a") > 0) & (F.col("rows_b") > 0)
@@ -192,7 +196,7 @@ def _hashed(values: Sequence[ComparedColumn], tolerance: Decimal) -> list[Column
     return [F.lit(0)] + [
         part
         for number, column in enumerate(values)
-        if not (tolerance and column.is_number)
+        if column.is_compared and not (tolerance and column.is_number)
         for part in (F.lit(number), F.col(f"v{number}"))
     ]
 
@@ -200,6 +204,8 @@ def _hashed(values: Sequence[ComparedColumn], tolerance: Decimal) -> list[Column
 def _any_differs(values: Sequence[ComparedColumn], tolerance: Decimal) -> Column:
     differences = []
     for number, column in enumerate(values):
+        if not column.is_compared:
+            continue
         a, b = F.col(f"a{number}"), F.col(f"b{number}")
         differs = ~a.eqNullSafe(b)
         if column.is_number and tolerance:

@@ -1,8 +1,9 @@
 """What changed definitions would do to the last closes: their runs are computed again, and nothing is written."""
 
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import groupby
 
@@ -174,8 +175,52 @@ class _ComparedTotals:
     rows_changed: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """Changes that were made at once, and the rows after them."""
+
+    causes: tuple[CauseName, ...]
+    rows: "_StateRows"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _StateRows:
+    """The compared rows of an output in a state: read where they are kept, else computed while they are used.
+
+    Equal rows are one object, so that they are compared once.
+    """
+
+    open: Callable[[], AbstractContextManager[DataFrame]]
+
+    @staticmethod
+    def of(df: DataFrame) -> "_StateRows":
+        return _StateRows(lambda: nullcontext(df))
+
+
+def _no_rows() -> AbstractContextManager[DataFrame]:
+    raise AssertionError("rows as before are those before")
+
+
+# A state with the same rows as the run wrote.
+_AS_BEFORE = _StateRows(_no_rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unkept:
+    """Rows that are computed while they are used, and what they are computed by."""
+
+    run_id: str
+    computed: StatePass
+    seq: int
+    rows: _StateRows
+
+
 class _ImpactWalk:
-    """Computes outputs with all changes, and where there are several, with one more at a time."""
+    """Computes outputs with all changes, and where there are several, with one more at a time.
+
+    Rows that another run reads, or that are looked at more than once, are kept in scratch; all others are computed by
+    the query that compares them.
+    """
 
     def __init__(
         self, environment: RunEnvironment, spark: SparkSession, chain: Chain, differences: RunDifferences
@@ -185,18 +230,18 @@ class _ImpactWalk:
         self._chain = chain
         self._differences = differences
         # By the identity of outputs, which live as long as the walk.
-        self._kept: dict[int, DataFrame | None] = {}
-        self._frames: dict[tuple[str, int], DataFrame] = {}
+        self._written_rows: dict[int, _StateRows | None] = {}
+        self._kept: dict[tuple[str, int], _StateRows] = {}
+        self._unkept: list[_Unkept] = []
         self._results: dict[tuple[object, ...], _ComparedTotals] = {}
 
     def measures_of_run(self, outputs: Sequence[OutputPair]) -> Iterator[MeasureImpact]:
         """The totals of all outputs of a run, which is computed as a whole."""
         self._environment.listener.stage(outputs[0].pair.label)
-        changed = [output.pair for output in outputs if output.pair.relevant]
-        unread = [
-            output.pair for output in outputs if output.pair.relevant and self._kept_rows(output, outputs) is None
-        ]
-        self._chain.share([*((pair, pair.relevant) for pair in changed), *((pair, frozenset()) for pair in unread)])
+        changed = [output for output in outputs if output.pair.relevant]
+        unread = [output for output in changed if self._as_written(output, outputs) is None]
+        states = [(output.pair, output.pair.relevant) for output in changed]
+        self._chain.share([*states, *((output.pair, frozenset[CauseName]()) for output in unread)])
         for output in outputs:
             yield from self._measures(output, outputs)
 
@@ -204,17 +249,18 @@ class _ImpactWalk:
         """A total for every column that can be added up."""
         pair = output.pair
         order = [cause for cause in self._differences.causes if cause in pair.relevant]
-        steps = tuple(self._steps(pair, order))
-        compared = self._compared(output, others, steps[-1][1] if steps else "a")
-        between = [self._totals(self._rows(output, others, name), compared.summed) for _, name in steps[:-1]]
+        before = self._before(output, others)
+        steps = tuple(self._steps(output, others, order))
+        compared = self._compared(output, before, steps[-1].rows if steps else before)
+        between = [self._totals(step.rows, before, compared.summed) for step in steps[:-1]]
         totals = [compared.before, *between, compared.after] if steps else [compared.before]
         run = pair.a.run.record
         for column in compared.summed:
             moved = [state[column.name] for state in totals]
             causes = [
-                ImpactCause(_project(group), " + ".join(name.name for name in group), share, _label(group))
-                for (group, _), before, after in zip(steps, moved, moved[1:], strict=False)
-                if (share := subtract(after, before))
+                ImpactCause(_project(step.causes), " + ".join(name.name for name in step.causes), share, _label(step))
+                for step, earlier, later in zip(steps, moved, moved[1:], strict=False)
+                if (share := subtract(later, earlier))
             ]
             yield MeasureImpact(
                 run.project_id,
@@ -228,7 +274,7 @@ class _ImpactWalk:
                 output.names,
             )
 
-    def _steps(self, pair: RunPair, order: Sequence[CauseName]) -> Iterator[tuple[tuple[CauseName, ...], str]]:
+    def _steps(self, output: OutputPair, others: Sequence[OutputPair], order: Sequence[CauseName]) -> Iterator[_Step]:
         """Each change with the state after it; a change that cannot be computed alone is grouped with the next one."""
         remaining = list(order)
         swapped: Swapped = frozenset()
@@ -237,7 +283,7 @@ class _ImpactWalk:
             group = [cause for cause in remaining if cause in bound]
             while True:
                 try:
-                    name = self._chain.state(pair, swapped | frozenset(group))
+                    rows = self._after(output, others, swapped | frozenset(group))
                     break
                 except DaybookError:
                     if len(group) == len(remaining):
@@ -245,115 +291,152 @@ class _ImpactWalk:
                     group.append(next(cause for cause in remaining if cause not in group))
             swapped |= frozenset(group)
             remaining = [cause for cause in remaining if cause not in group]
-            yield tuple(group), name
+            yield _Step(tuple(group), rows)
 
-    def _totals(self, df: DataFrame, columns: Sequence[ComparedColumn]) -> dict[str, Number]:
-        """The sums of columns; 0 for a column that a state does not have."""
-        present = [column for column in columns if column.name in df.columns]
-        sums = []
-        for number, column in enumerate(present):
-            value = F.col(quote_identifier(column.name))
-            value = value.cast(SUMMED_INTEGER) if column.type == INTEGER else value
-            sums.append(F.coalesce(F.sum(value), F.lit(0)).alias(f"v{number}"))
-        row = df.agg(*sums).toArrow().to_pylist()[0] if sums else {}
-        totals = {column.name: row[f"v{number}"] for number, column in enumerate(present)}
-        return {column.name: totals.get(column.name, Decimal(0)) for column in columns}
+    def _before(self, output: OutputPair, others: Sequence[OutputPair]) -> _StateRows:
+        """The rows as the run wrote them, else computed again."""
+        if (written := self._as_written(output, others)) is not None:
+            return written
+        if self._is_read(output, others, frozenset()) or self._chain.shares(output.pair, frozenset()):
+            return self._kept_rows(output, self._chain.computed_again(output.pair))
+        return self._unkept_rows(output, frozenset())
 
-    def _rows(self, output: OutputPair, others: Sequence[OutputPair], name: str) -> DataFrame:
-        """The compared rows of an output in a state."""
+    def _after(self, output: OutputPair, others: Sequence[OutputPair], swapped: Swapped) -> _StateRows:
+        """The rows with changes; those with all of them are only compared, unless another run reads them."""
+        if swapped == output.pair.relevant and not self._is_read(output, others, swapped):
+            return self._unkept_rows(output, swapped)
+        name = self._chain.state(output.pair, swapped)
+        return _AS_BEFORE if name == "a" else self._kept_rows(output, name)
+
+    def _is_read(self, output: OutputPair, others: Sequence[OutputPair], swapped: Swapped) -> bool:
+        """Whether another run reads the rows of an output in a state, here or where another output has the same."""
+        if self._chain.is_read(output.pair):
+            return True
+        read = [other.pair for other in others if self._chain.is_read(other.pair)]
+        return bool(read) and self._computed(output.pair, swapped) in [self._computed(pair, swapped) for pair in read]
+
+    def _computed(self, pair: RunPair, swapped: Swapped) -> StatePass:
+        """What is computed for an output in a state."""
+        return StatePass.of(*self._chain.states_of(pair).plans.whole(swapped & pair.relevant))
+
+    def _kept_rows(self, output: OutputPair, name: str) -> _StateRows:
+        """The rows of a computation that is kept."""
+        computed = self._chain.rows[name]
+        seq = self._seq(output, computed.swapped)
+        if (name, seq) not in self._kept:
+            self._kept[name, seq] = _StateRows.of(computed.df.where(F.col(SEQ_COLUMN) == seq))
+        return self._kept[name, seq]
+
+    def _unkept_rows(self, output: OutputPair, swapped: Swapped) -> _StateRows:
+        """The rows of a computation that is made where they are used."""
         pair = output.pair
-        if name == "a":
-            if (written := self._kept_rows(output, others)) is not None:
-                return written
-            name = self._chain.computed_again(pair)
-        key = (name, id(output))
-        if key not in self._frames:
-            computed = self._chain.rows[name]
-            seq = self._chain.plans_of(pair, output.rows).plan(computed.swapped).rows
-            self._frames[key] = computed.df.where(F.col(SEQ_COLUMN) == seq)
-        return self._frames[key]
+        computed = self._computed(pair, swapped)
+        seq, run_id = self._seq(output, swapped), pair.a.run.id
+        for unkept in self._unkept:
+            if (unkept.run_id, unkept.seq, unkept.computed) == (run_id, seq, computed):
+                return unkept.rows
 
-    def _kept_rows(self, output: OutputPair, others: Sequence[OutputPair]) -> DataFrame | None:
+        @contextmanager
+        def opened() -> Iterator[DataFrame]:
+            with self._chain.opened(pair, swapped) as df:
+                yield df.where(F.col(SEQ_COLUMN) == seq)
+
+        rows = _StateRows(opened)
+        self._unkept.append(_Unkept(run_id, computed, seq, rows))
+        return rows
+
+    def _seq(self, output: OutputPair, swapped: Swapped) -> int:
+        """The operation that makes the compared rows in a state."""
+        return self._chain.plans_of(output.pair, output.rows).plan(swapped).rows
+
+    def _as_written(self, output: OutputPair, others: Sequence[OutputPair]) -> _StateRows | None:
         """The compared rows as the run wrote them, here or to another output with the same rows."""
         if (written := self._written(output)) is not None:
             return written
-        own = self._identity(output)
+        own = self._computed(output.pair, frozenset())
         return next(
             (
                 self._written(other)
                 for other in others
                 if self._written(other) is not None
                 and other.rows.seq_a == output.rows.seq_a
-                and self._identity(other) == own
+                and self._computed(other.pair, frozenset()) == own
             ),
             None,
         )
 
-    def _identity(self, output: OutputPair) -> StatePass:
-        """What the run computed for an output."""
-        return StatePass.of(*self._chain.states_of(output.pair).plans.whole(frozenset()))
-
-    def _written(self, output: OutputPair) -> DataFrame | None:
+    def _written(self, output: OutputPair) -> _StateRows | None:
         """The compared rows as the run wrote them; None where they are gone, or cannot be told from others."""
         a = output.pair.a
-        if id(output) not in self._kept:
+        if id(output) not in self._written_rows:
             written = written_slice(self._environment, self._spark, a)
             if written is not None and len(a.makers) > 1:
                 has_seq = SEQ_COLUMN in a.step.columns
                 written = written.where(F.col(SEQ_COLUMN) == output.rows.seq_a) if has_seq else None
-            self._kept[id(output)] = written
-        return self._kept[id(output)]
+            rows = _StateRows.of(written) if written is not None else None
+            self._written_rows[id(output)] = rows
+        return self._written_rows[id(output)]
 
-    def _compared(self, output: OutputPair, others: Sequence[OutputPair], name: str) -> _ComparedTotals:
+    def _totals(self, rows: _StateRows, before: _StateRows, columns: Sequence[ComparedColumn]) -> dict[str, Number]:
+        """The sums of columns; 0 for a column that a state does not have."""
+        with (before if rows is _AS_BEFORE else rows).open() as df:
+            present = [column for column in columns if column.name in df.columns]
+            sums = []
+            for number, column in enumerate(present):
+                value = F.col(quote_identifier(column.name))
+                value = value.cast(SUMMED_INTEGER) if column.type == INTEGER else value
+                sums.append(F.coalesce(F.sum(value), F.lit(0)).alias(f"v{number}"))
+            row = df.agg(*sums).toArrow().to_pylist()[0] if sums else {}
+        totals = {column.name: row[f"v{number}"] for number, column in enumerate(present)}
+        return {column.name: totals.get(column.name, Decimal(0)) for column in columns}
+
+    def _compared(self, output: OutputPair, before: _StateRows, after: _StateRows) -> _ComparedTotals:
         """The rows before and after in one query; outputs with the same rows are compared once."""
         pair = output.pair
         key = choose_key(pair.a, pair.b, output.rows, ())
         keys, values, _ = compared_columns(pair.a, pair.b, key, output.rows)
-        summed = tuple(column for column in values if column.has_total)
-        before = self._rows(output, others, "a")
-        comparison = (id(before), name, tuple(keys), tuple(values))
+        comparison = (id(before), id(after), tuple(keys), tuple(values))
         if comparison not in self._results:
-            if name == "a":
-                totals = self._totals(before, summed)
+            if after is before or after is _AS_BEFORE:
+                summed = tuple(column for column in values if column.has_total)
+                totals = self._totals(before, before, summed)
                 self._results[comparison] = _ComparedTotals(summed, totals, totals, 0)
             else:
-                self._results[comparison] = self._compare(pair, before, self._rows(output, others, name), keys, values)
+                self._results[comparison] = self._compare(pair, before, after, keys, values)
         return self._results[comparison]
 
     def _compare(
         self,
         pair: RunPair,
-        before: DataFrame,
-        after: DataFrame,
+        before: _StateRows,
+        after: _StateRows,
         keys: Sequence[ComparedColumn],
         values: Sequence[ComparedColumn],
     ) -> _ComparedTotals:
         """How many rows were added, removed or changed; without a key all of their columns are one."""
         summed = tuple(column for column in values if column.has_total)
-        has_key = all(column.name in before.columns and column.name in after.columns for column in keys)
-        if not has_key:
-            keys, values = [*values, *(column for column in keys if column.name not in SYSTEM_COLUMNS)], ()
-        names = [column.name for column in (*keys, *values)]
-        left, right = (
-            SliceRows(
-                df.select(*map(quote_identifier, names)),
-                {column.name: column.type for column in (*keys, *values)},
-                True,
-                lambda: None,
-                lambda failure: translate_failure(pair.b.plan, failure),
+        with before.open() as df_before, after.open() as df_after:
+            if not all(column.name in df_before.columns and column.name in df_after.columns for column in keys):
+                keys = [*values, *(column for column in keys if column.name not in SYSTEM_COLUMNS)]
+                values = [replace(column, is_compared=False) for column in summed]
+            types = {column.name: column.type for column in (*keys, *values)}
+            left, right = (
+                SliceRows(
+                    df.select(*map(quote_identifier, types)),
+                    types,
+                    True,
+                    lambda: None,
+                    lambda failure: translate_failure(pair.b.plan, failure),
+                )
+                for df in (df_before, df_after)
             )
-            for df in (before, after)
-        )
-        compared = compare_rows(left, right, keys, values, limit=1)
+            compared = compare_rows(left, right, keys, values, limit=1)
         counts = compared.counts
-        changed = counts.added + counts.removed + counts.changed
-        if not has_key:
-            return _ComparedTotals(summed, self._totals(before, summed), self._totals(after, summed), changed)
         return _ComparedTotals(
             summed,
             {total.column: total.before for total in compared.totals},
             {total.column: total.after for total in compared.totals},
-            changed,
+            counts.added + counts.removed + counts.changed,
         )
 
 
@@ -362,5 +445,5 @@ def _project(group: Iterable[CauseName]) -> str | None:
     return projects.pop() if len(projects) == 1 else None
 
 
-def _label(group: Iterable[CauseName]) -> str:
-    return " + ".join(cause.label for cause in group)
+def _label(step: _Step) -> str:
+    return " + ".join(cause.label for cause in step.causes)

@@ -5,7 +5,7 @@ down where the stages are expensive, or many states begin with them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from daybook.compare.causes import depends_on_constants
@@ -39,7 +39,8 @@ class StatePass:
     """One pass over a state: the stages of a partial plan, without the names that operations have for people."""
 
     stages: tuple[Stage, ...]
-    seqs: tuple[int, ...]
+    # Stages know their own, but for the output: several may write the same rows.
+    seqs: tuple[int, ...] = field(compare=False)
     reads: Mapping[str, HybridRead]
     constants: Constants | None
     natural_key: tuple[str, ...]
@@ -159,7 +160,7 @@ def _without_name(stage: Stage) -> Stage:
         arguments = OutputArguments.model_validate(
             {"destination": {"location": "nowhere"}, "include_deleted": stage.arguments.include_deleted}
         )
-        stage = replace(stage, arguments=arguments)
+        stage = replace(stage, arguments=arguments, seq=0)
     return replace(stage, operation_id="", name="")
 
 

@@ -92,3 +92,18 @@ def test_a_failure_is_named_by_the_side_that_knows_its_operation(
     with pytest.raises(DaybookError) as caught:
         compare_rows(left, right, KEY, VALUES)
     assert caught.value is named
+
+
+def test_where_all_columns_are_the_key_a_row_is_there_or_not(spark: SparkSession) -> None:
+    """One of three equal rows is gone, and another row is new: nothing has changed in between."""
+    before = [("J-1", "4000", Decimal("1.50"))] * 3 + [("J-2", "4000", Decimal("2.00"))]
+    after = [("J-1", "4000", Decimal("1.50"))] * 2 + [("J-2", "4000", Decimal("2.25"))]
+    schema = "line STRING, account STRING, amount DECIMAL(18,2)"
+    sides = [rows(spark.createDataFrame(side, schema)) for side in (before, after)]
+    total = replace(VALUES[1], is_compared=False)
+
+    compared = compare_rows(sides[0], sides[1], [*KEY, *VALUES], [total])
+
+    counts = compared.counts
+    assert (counts.added, counts.removed, counts.changed, counts.same) == (1, 2, 0, 2)
+    assert [(each.before, each.after) for each in compared.totals] == [(Decimal("6.50"), Decimal("5.25"))]

@@ -1,17 +1,18 @@
 """What changed definitions would do to the last close, against a calculation by hand."""
 
 import subprocess
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 
 from daybook.compare.impact import ImpactResult, MeasureImpact
 from daybook.errors import DaybookError
 from daybook.workspace.impact import ImpactLimit, ImpactRequest, exceeded_limits, find_impact, impact_markdown
 from daybook.workspace.open_workspace import OpenedWorkspace
 from tests.spark.compare.group_close import CURRENCIES, PERIOD, GroupClose
-from tests.workspaces import Folder
+from tests.workspaces import Folder, to_table
 
 PROJECTS = (*(f"clean-{entity}" for entity in CURRENCIES), "group", "management")
 
@@ -152,3 +153,99 @@ def test_a_period_without_a_close_has_no_impact(active: GroupClose) -> None:
         active.write()
 
     assert (result.changed, result.runs, result.outputs) == (("clean-us",), 0, ())
+
+
+def test_what_was_done_to_tables_since_changes_no_number(folder: Folder) -> None:
+    """What the last runs wrote is read where it still is; what others did to the tables later counts for nothing."""
+    close = GroupClose(folder)
+    close.write()
+    for project in PROJECTS:
+        folder.apply()
+        folder.activate(project)
+        folder.run(PERIOD, project)
+    before = close.total_by_hand()
+
+    def expected_of(factor: str) -> Decimal:
+        close.factors["us"] = factor
+        close.write()
+        return close.total_by_hand()
+
+    # Somebody else changes rows.
+    for table in ("management", "tb_us"):
+        DeltaTable(folder.root / "lake" / table).update({"total": "total + 1000"})
+    after = expected_of("1.25")
+    edited = found(folder)
+    assert only(edited, "lake.management").before == before
+    assert only(edited, "lake.management").after == after
+
+    # Maintenance removes the files of the versions that the runs wrote.
+    for table in ("management", "tb_us"):
+        DeltaTable(folder.root / "lake" / table).vacuum(0, dry_run=False, enforce_retention_duration=False)
+    assert found(folder).outputs == edited.outputs
+
+    # Another version of a project runs; what reads it has not run since.
+    between = expected_of("1.20")
+    folder.apply()
+    folder.activate("clean-us")
+    folder.run(PERIOD, "clean-us")
+    after = expected_of("1.30")
+    again = found(folder)
+    assert (only(again, "lake.management").before, only(again, "lake.management").after) == (before, after)
+    cleaned = only(again, "lake.tb_us")
+    close.factors["us"] = "1.20"
+    assert between == close.total_by_hand()
+    assert (cleaned.before, cleaned.after) == tuple(cleaned_total(close, factor) for factor in ("1.20", "1.30"))
+
+
+def cleaned_total(close: GroupClose, factor: str) -> Decimal:
+    """The trial balance of the us by hand."""
+    total = Decimal(0)
+    for account, amount in close.journals["us"].values():
+        eur = cents(Decimal(amount) * Decimal(close.rates["USD"]))
+        total += cents(eur * Decimal(factor)) if account == "6000" else eur
+    return total
+
+
+def cents(amount: Decimal) -> Decimal:
+    return amount.quantize(Decimal("0.01"), ROUND_HALF_UP)
+
+
+def write_two_outputs(folder: Folder, rule: str, picked: str) -> None:
+    """The first output is read by another project; the second one has the rows of an account."""
+    update = {
+        "seq": 10,
+        "type": "update",
+        "arguments": {"assignments": [{"column": "amount", "expression": rule, "type": "decimal(18,2)"}]},
+    }
+    first = to_table(
+        "sales", columns=["account", "amount"], register_as_dataset="sales", natural_key_columns=["account"]
+    )
+    second = to_table("other", columns=["account", "amount"])
+    folder.project(
+        update,
+        {**first, "seq": 20, "selector": "account = '4000'"},
+        {**second, "seq": 30, "selector": f"account = '{picked}'"},
+        id_="maker",
+        input_="ledger",
+    )
+    folder.project(to_table("read", columns=["account", "amount"]), id_="reader", input_="sales")
+
+
+def test_an_output_that_gets_the_rows_of_another_one_is_compared_with_its_own(folder: Folder) -> None:
+    """The rule gives what it gave, so that the first output stays; the second one has the rows of the first now."""
+    folder.write_csv("in/ledger.csv", [{"account": "4000", "amount": "5.00"}, {"account": "6000", "amount": "2.00"}])
+    columns = [{"name": "account", "type": "string"}, {"name": "amount", "type": "decimal(18,2)"}]
+    folder.dataset("ledger", columns, {"path": "in/ledger.csv"})
+    write_two_outputs(folder, "amount * 2", "6000")
+    for project in ("maker", "reader"):
+        folder.apply()
+        folder.activate(project)
+        folder.run(PERIOD, project)
+    write_two_outputs(folder, "amount + amount", "4000")
+
+    result = found(folder)
+
+    totals = {measure.output: (measure.before, measure.after) for measure in result.outputs}
+    ten, four = Decimal("10.00"), Decimal("4.00")
+    assert totals == {"lake.sales": (ten, ten), "lake.other": (four, ten), "lake.read": (ten, ten)}
+    assert {measure.output for measure in result.moved} == {"lake.other"}
