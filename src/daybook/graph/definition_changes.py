@@ -136,6 +136,8 @@ class DatasetNow:
     def __init__(self, version: DatasetVersion, registered: Collection[str]) -> None:
         self._dataset_id = version.dataset.id
         self._registered = registered
+        # What the last run that had no change read: most runs of a project read the same.
+        self._unchanged: Mapping[str, Any] | None = None
         self._column_types: list[list[tuple[str, str]]] = []
         # The dataset itself, then what it views.
         self._versions: list[DatasetVersion] = []
@@ -156,6 +158,14 @@ class DatasetNow:
             ),
             None,
         )
+        if stored is not None and stored == self._unchanged:
+            return None
+        change = self._change_from(stored)
+        if change is None:
+            self._unchanged = stored
+        return change
+
+    def _change_from(self, stored: Mapping[str, Any] | None) -> str | None:
         for current, columns in zip(self._versions, self._column_types, strict=True):
             if stored is None:
                 return f"{self._dataset_id} was changed"

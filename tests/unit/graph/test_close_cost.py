@@ -45,6 +45,7 @@ from daybook.store.database.snapshot_sections import SnapshotReader
 from daybook.workspace.close import close_graph, close_overview, close_status
 from daybook.workspace.lifecycle import activate_projects
 from daybook.workspace.open_workspace import open_workspace
+from daybook.workspace.validate import validate_definitions
 from tests.prepared_runs import prepare_runs
 from tests.recorded_runs import record_run
 from tests.unit.runs.counting import Counts
@@ -165,6 +166,16 @@ def test_datasets_that_runs_registered_are_asked_for_and_decoded_together(
         asked.append(len(queries))
         assert len(decoded) == len(set(decoded))
         decoded.clear()
+    assert asked[0] == asked[1]
+
+
+def test_validate_asks_the_store_as_often_in_a_large_close_that_has_run(tmp_path: Path) -> None:
+    asked = []
+    for projects in (2, 5):
+        root = registered_close(tmp_path / str(projects), projects)
+        with counted_queries() as queries:
+            assert validate_definitions(workspace=root).is_ok
+        asked.append(len(queries))
     assert asked[0] == asked[1]
 
 

@@ -101,6 +101,7 @@ def plan(
     applied = tuple(definitions)
     everything = applied if files is None else tuple(files)
     with store.read() as transaction:
+        transaction.definitions.read_ahead()
         transaction.projects.read_ahead()
         computed = _compute_plan(
             transaction, applied, everything, workspace, is_looking_ahead, prune, plans or PlanCache()
