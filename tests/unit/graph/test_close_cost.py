@@ -43,7 +43,7 @@ from daybook.runs.lifecycle.apply import apply
 from daybook.store.database import definition_rows, snapshot_sections
 from daybook.store.database.snapshot_sections import SnapshotReader
 from daybook.workspace.close import close_graph, close_overview, close_status
-from daybook.workspace.lifecycle import activate_projects
+from daybook.workspace.lifecycle import activate_projects, apply_changes
 from daybook.workspace.open_workspace import open_workspace
 from daybook.workspace.validate import validate_definitions
 from tests.prepared_runs import prepare_runs
@@ -175,6 +175,21 @@ def test_validate_asks_the_store_as_often_in_a_large_close_that_has_run(tmp_path
         root = registered_close(tmp_path / str(projects), projects)
         with counted_queries() as queries:
             assert validate_definitions(workspace=root).is_ok
+        asked.append(len(queries))
+    assert asked[0] == asked[1]
+
+
+def test_applying_the_files_of_a_close_asks_the_store_as_often_for_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("daybook.runs.lifecycle.apply._FEW_DEFINITIONS", 0)
+    asked = []
+    for projects in (2, 5):
+        workspace = open_workspace(registered_close(tmp_path / str(projects), projects))
+        # What no project uses has not been applied yet.
+        apply_changes(workspace)
+        with counted_queries() as queries:
+            assert all(change.action == "unchanged" for change in apply_changes(workspace).changes)
         asked.append(len(queries))
     assert asked[0] == asked[1]
 

@@ -110,6 +110,10 @@ def plan(
         return replace(computed, changes=changes, held=find_held(transaction, computed.changes))
 
 
+# What a run applies; a build applies those of a whole close.
+_FEW_DEFINITIONS = 50
+
+
 def apply(
     store: MetadataStore,
     definitions: Iterable[Definition[DefinitionModel]],
@@ -130,6 +134,9 @@ def apply(
     everything = applied if files is None else tuple(files)
     # Checking projects takes a while, so the store is not kept from others meanwhile.
     with store.read() as transaction:
+        if len(applied) > _FEW_DEFINITIONS:
+            transaction.definitions.read_ahead()
+            transaction.projects.read_ahead()
         difference = _allowed_plan(transaction, applied, everything, workspace, is_looking_ahead, prune, plans)
         if _is_applied(transaction, difference, workspace) and not (is_requesting and difference.held):
             return difference
