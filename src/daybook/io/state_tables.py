@@ -88,7 +88,11 @@ class StateTables:
 
     def write(self, df: "DataFrame", path: str) -> None:
         """Write rows as a new table, or in place of the rows of an earlier attempt; IO_001 without the schema."""
-        name, stored = self.table(path), df.toDF(*stored_names(df.columns))
+        self.create(df.toDF(*stored_names(df.columns)), path)
+
+    def create(self, stored: "DataFrame", path: str) -> None:
+        """The same of rows whose columns have their stored names."""
+        name = self.table(path)
         try:
             stored.writeTo(name.sql).using(self.provider).createOrReplace()
         except session_errors():
