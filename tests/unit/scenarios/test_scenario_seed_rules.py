@@ -24,7 +24,7 @@ RULES = (
 # A scenario has neither a store nor places: these rules are about one or the other.
 ELSEWHERE = {
     "BR-003": "unit/runs/lifecycle/test_activation.py",
-    "APPEND_007": "unit/plan/test_checks.py",
+    "APPEND_007": "unit/plan/test_plan_checks.py",
     "APPEND_008": "spark/runs/test_lifecycle.py",
     "V-006": "spark/runs/test_modes.py",
     "V-007": "spark/runs/test_registration.py",
