@@ -6,6 +6,8 @@ A second one would take the place of the first. What it needs is imported late: 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -81,6 +83,19 @@ def spark(request: pytest.FixtureRequest, is_connect: bool) -> "Iterator[SparkSe
         leave_modes_to_umask(session)
     yield session
     stop_session(session)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenSession:
+    """The session of the tests as that of a command, which starts no Java process."""
+
+    spark: "SparkSession"
+
+    def __call__(self) -> "SparkSession":
+        return self.spark
+
+    def begin_java(self, root: Path) -> None:
+        """It runs."""
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 PROGRAM = """\
 from pathlib import Path
 import daybook
-from daybook.demo.generated_data import write_workspace
+from daybook.demo.workspace_files import write_workspace
 
 workspaces = []
 for name in ("a", "b"):

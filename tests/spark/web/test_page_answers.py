@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from daybook.cli.app import main
 from tests.generated_client import GeneratedClient
 from tests.page import TOKEN, served
+from tests.spark_session import GivenSession
 from tests.workspaces import Folder, to_path, to_table
 
 SECONDS = 180.0
@@ -87,8 +88,8 @@ def printed(
     """What a command prints with `--json`; it shares the session of the tests."""
 
     @contextmanager
-    def shared(*_: object, **__: object) -> Iterator[Callable[[], SparkSession]]:
-        yield lambda: spark
+    def shared(*_: object, **__: object) -> Iterator[GivenSession]:
+        yield GivenSession(spark)
 
     monkeypatch.setattr("daybook.workspace.spark_session.background_session", shared)
 

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from daybook.cli.app import main
 from tests.printed_json import Stable, check_golden
+from tests.spark_session import GivenSession
 from tests.workspaces import COLUMNS, Folder, dump, to_path, to_table
 
 PERIOD = "2026-01"
@@ -50,7 +51,7 @@ def commands(
 
     @contextmanager
     def shared(*_: object, **__: object) -> Iterator[Any]:
-        yield lambda: spark
+        yield GivenSession(spark)
 
     monkeypatch.setattr("daybook.workspace.spark_session.background_session", shared)
     monkeypatch.setenv("DAYBOOK_STATE", str(folder.root / "state"))
