@@ -75,7 +75,7 @@ class Layer:
                 self.carried.update(
                     {
                         self.context.measures.before(step.seq, column): column
-                        for column in self.context.measures.assigned.get(step.seq, ())
+                        for column in self.context.measures.carried.get(step.seq, ())
                     }
                 )
                 for number, value in enumerate(step.assignments):

@@ -71,10 +71,14 @@ class MeasureSum:
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """The measures of a plan with their types, and which of them each update assigns."""
+    """The measures of a plan with their types, and which of them each update assigns.
+
+    `carried` are those of the assigned ones that a row may have before the update: the others are nothing there.
+    """
 
     types: Mapping[str, ColumnType] = field(default_factory=dict)
     assigned: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    carried: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, plan: Plan) -> "Measures":
@@ -84,13 +88,16 @@ class Measures:
             for step in plan.steps
             if isinstance(step, UpdateStep)
         }
-        return cls(types, {seq: columns for seq, columns in assigned.items() if columns})
+        schemas: list[Schema] = [{**plan.input.types, **plan.input.empty}, *(step.schema for step in plan.steps)]
+        before = {step.seq: schema for step, schema in zip(plan.steps, schemas, strict=False)}
+        carried = {seq: tuple(name for name in columns if name in before[seq]) for seq, columns in assigned.items()}
+        return cls(types, {seq: columns for seq, columns in assigned.items() if columns}, carried)
 
     @property
     def hidden(self) -> dict[str, ColumnType]:
         """The columns in which rows carry what a measure was before an update, with their types."""
         return {
-            self.before(seq, column): self.types[column] for seq, columns in self.assigned.items() for column in columns
+            self.before(seq, column): self.types[column] for seq, columns in self.carried.items() for column in columns
         }
 
     def before(self, seq: int, column: str) -> str:
@@ -100,7 +107,7 @@ class Measures:
         """The carried columns of a new row, by name and SQL: the values that it is made with."""
         return {
             self.before(seq, column): self._fitted(values.get(column), schema, column)
-            for seq, columns in self.assigned.items()
+            for seq, columns in self.carried.items()
             for column in columns
         }
 
@@ -162,9 +169,8 @@ class Measures:
                 if weight:
                     units[key] = units.get(key, 0) + weight * (value or 0)
                 else:
-                    sums[key] = (
-                        zero_of(self.types[key.column]) if value is None else _amount(value, self.types[key.column])
-                    )
+                    column_type = self.types[key.column]
+                    sums[key] = _amount(value, column_type) if value else zero_of(column_type)
         return {
             **sums,
             **{key: Decimal(number).scaleb(-self._scale(key.column), EXACT) for key, number in units.items()},
@@ -227,7 +233,8 @@ class _Sum:
 
 def _difference(value: str | None, minus: str | None) -> str:
     """SQL of a value without another; NULL is nothing."""
-    return f"COALESCE({value or 'NULL'}, 0) - COALESCE({minus or 'NULL'}, 0)"
+    parts = [f"COALESCE({sql or 'NULL'}, 0)" for sql in (value, minus)]
+    return parts[0] if minus is None else " - ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,8 +350,10 @@ class PassingRows:
         """What a measure was before the operations from this seq on."""
         later = (step.seq for step in self.steps if step.seq >= seq)
         for changing in later:
-            if column in self.measures.assigned.get(changing, ()):
+            if column in self.measures.carried.get(changing, ()):
                 return quote_identifier(self.measures.before(changing, column))
+            if column in self.measures.assigned.get(changing, ()):
+                return None
         return self.measures.fitted(column, self.schema)
 
     def _live_after(self, seq: int) -> str:

@@ -6,6 +6,7 @@ import pytest
 
 from daybook.engine.measures import Measures, MeasureSum
 from daybook.model.types import FLOAT, INTEGER, DecimalType
+from tests.unit.plan.planned import plan_of
 
 MEASURES = Measures({"amount": DecimalType(18, 2), "wide": DecimalType(38, 10), "n": INTEGER, "f": FLOAT})
 
@@ -35,3 +36,16 @@ def test_what_is_above_64_bits_has_a_weight_of_its_own() -> None:
 
 def test_numbers_of_few_decimals_are_taken_in_parts() -> None:
     assert [MEASURES.has_units(column) for column in MEASURES.types] == [True, False, True, False]
+
+
+def test_rows_carry_no_measure_that_is_nothing_yet() -> None:
+    """The first update makes the column; the next ones change what rows have."""
+    plan = plan_of(
+        """
+        - {type: update, seq: 10, arguments: {assignments: [{column: fee, expression: amount * 2}]}}
+        - {type: update, seq: 20, arguments: {assignments: [{column: fee, expression: fee + 1}]}}
+        - {type: update, seq: 30, arguments: {assignments: [{column: amount, expression: "0"}]}}
+        """,
+        head="measures: [amount, fee]\n",
+    )
+    assert Measures.of(plan).carried == {10: (), 20: ("fee",), 30: ("amount",)}
