@@ -61,7 +61,7 @@ def _start(settings: "EngineSettings") -> "Gateway":
     from daybook.engine.java.session import application_conf, prepare_launch
 
     # Java's second compiler costs ten thousand small queries more than it gives them.
-    launch, _ = prepare_launch(application_conf(settings, app_name=_APP_NAME).application, "short")
+    launch = prepare_launch(application_conf(settings, app_name=_APP_NAME).application, "short")
     return start_gateway(launch, os.environ).wait()
 
 

@@ -44,16 +44,16 @@ def with_proof(workspace: "OpenedWorkspace", use_case: "Callable[[OpenedWorkspac
 
 
 @contextmanager
-def open_workspace_with_spark(context: typer.Context, *, is_sure: bool = False) -> "Iterator[OpenedWorkspace]":
+def open_workspace_with_spark(context: typer.Context, *, starts_ahead: bool = False) -> "Iterator[OpenedWorkspace]":
     """The workspace of this call with a Spark session that starts when it is needed, and ends with the command.
 
-    `is_sure`: it will be needed, so Java starts while the command imports what it executes.
+    `starts_ahead`: it will be needed, so Java starts while the command imports what it executes.
     """
     from dataclasses import replace
 
     workspace = open_workspace(context)
     with workspace_session(context, workspace) as session:
-        if is_sure:
+        if starts_ahead:
             session.begin_java(workspace.root)
         yield replace(workspace, session=session)
 

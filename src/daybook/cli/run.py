@@ -48,7 +48,7 @@ def run(
 
     is_quiet = root_options(context).is_quiet
     parameters = parse_settings(settings or ())
-    with open_workspace_with_spark(context, is_sure=not dry_run) as workspace:
+    with open_workspace_with_spark(context, starts_ahead=not dry_run) as workspace:
         # Java starts meanwhile.
         from daybook.cli import run_results
         from daybook.runs.attempt.run_request import RunRequest
@@ -86,7 +86,7 @@ def retry(
     from daybook.cli.terminal import run_listener
 
     is_quiet = root_options(context).is_quiet
-    with open_workspace_with_spark(context, is_sure=True) as workspace:
+    with open_workspace_with_spark(context, starts_ahead=True) as workspace:
         # Java starts meanwhile.
         from daybook.cli import run_results
         from daybook.runs.run_result import RunFailedError
@@ -111,7 +111,7 @@ def replay(
 
     The run's snapshot is executed in a scratch place, with the definitions, data and timestamp of that time.
     """
-    with open_workspace_with_spark(context, is_sure=True) as workspace:
+    with open_workspace_with_spark(context, starts_ahead=True) as workspace:
         # Java starts meanwhile.
         from daybook.cli.run_results import show_replay
         from daybook.workspace.execution import replay_run

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from daybook.store.store import MetadataStore
 
 
-# The personal token of who runs a command or a program.
-
-
 def _refuse_session() -> NoReturn:
     raise RuntimeError("this workspace was opened without a Spark session")
 

@@ -100,11 +100,15 @@ def test_files_are_streamed_back_as_spark_would_write_them(spark: SparkSession, 
     assert (folder.root / "out/2026-01.xlsx").is_file()
 
 
-def test_many_rows_are_sent_in_pieces(
-    spark: SparkSession, tmp_path: Path, catalog: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few hundred rows are sent as many are: in several pieces."""
     monkeypatch.setattr(table_area, "_PIECE_BYTES", 4_000)
     monkeypatch.setattr(area, "IN_MEMORY_BYTES", 4_000)
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_many_rows_are_sent_in_pieces(spark: SparkSession, tmp_path: Path, catalog: str) -> None:
     folder = workspace(tmp_path / "w", spark, catalog)
     first = folder.csv_rows("data/orders.csv")[0]
     folder.write_csv("data/orders.csv", [{**first, "order_id": f"N-{number % 300}"} for number in range(400)])
@@ -290,14 +294,13 @@ def test_a_run_that_read_tables_by_name_is_computed_again_from_what_it_read(
     assert (done.is_same, [output.rows_computed for output in done.outputs]) == (True, [4])
 
 
+@pytest.mark.usefixtures("small_pieces")
 def test_what_was_sent_is_computed_again_also_when_the_file_has_changed(
-    spark: SparkSession, tmp_path: Path, catalog: str, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, catalog: str
 ) -> None:
-    monkeypatch.setattr(table_area, "_PIECE_BYTES", 4_000)
-    monkeypatch.setattr(area, "IN_MEMORY_BYTES", 4_000)
     folder = workspace(tmp_path / "w", spark, catalog)
     first = folder.csv_rows("data/orders.csv")[0]
-    # Every tenth order is there twice, so that ids need a number among equal rows.
+    # Twenty orders are there twice, so that ids need a number among equal rows.
     folder.write_csv("data/orders.csv", [{**first, "order_id": f"N-{number % 180}"} for number in range(200)])
     run = folder.run("2026-01")
     folder.write_csv("data/orders.csv", [first])

@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from daybook.engine.java.classic import (
@@ -88,14 +87,12 @@ def start_session(
     if not settings.remote and any(os.environ.get(name) for name in LAUNCHER_VARIABLES):
         return _checked_foreign(_with_required_conf(build_classic_session(conf.everything)))
     if settings.remote:
-        launch, archive = prepare_launch(fitting_conf(settings, conf.application), workload)
+        launch = prepare_launch(fitting_conf(settings, conf.application), workload)
         session = open_local_connect_session(launch, conf.session, show_log=show_log)
     else:
         starting = ahead or _start_java(settings, conf, workload, show_log=show_log)
-        launch, archive = starting.launch, archive_path(starting.launch.java, starting.launch.spark_home, os.environ)
-        session = open_classic_session(starting, conf.session)
-    if archive is not None and launch.class_archive is None:
-        build_in_background(archive, launch.java, os.environ)
+        launch, session = starting.launch, open_classic_session(starting, conf.session)
+    build_missing_archive(launch)
     return _with_required_conf(session)
 
 
@@ -108,7 +105,7 @@ def start_java_ahead(settings: EngineSettings, *, app_name: str, workload: Workl
 def _start_java(settings: EngineSettings, conf: SessionConf, workload: Workload, *, show_log: bool) -> StartingGateway:
     _set_worker_python(conf.application.get("spark.pyspark.python"))
     check_master_listens(conf.application["spark.master"])
-    launch, _ = prepare_launch(fitting_conf(settings, conf.application), workload)
+    launch = prepare_launch(fitting_conf(settings, conf.application), workload)
     return start_gateway(launch, os.environ, show_log=show_log)
 
 
@@ -141,13 +138,19 @@ def fitting_conf(settings: EngineSettings, conf: Mapping[str, str]) -> dict[str,
     return fit_heap(conf, is_chosen="spark.driver.memory" in settings.conf)
 
 
-def prepare_launch(conf: Mapping[str, str], workload: Workload) -> tuple[Launch, Path | None]:
-    """What to start for these settings, and where its class-data archive belongs."""
+def prepare_launch(conf: Mapping[str, str], workload: Workload) -> Launch:
+    """What to start for these settings, with the class-data archive that there is for it."""
     java = find_java(os.environ)
     archive = archive_path(java, spark_home(), os.environ)
     is_local = local_threads(conf["spark.master"], 1) is not None
-    launch = Launch(java, spark_home(), conf, create_scratch_folder(), is_local, workload, existing_archive(archive))
-    return launch, archive
+    return Launch(java, spark_home(), conf, create_scratch_folder(), is_local, workload, existing_archive(archive))
+
+
+def build_missing_archive(launch: Launch) -> None:
+    """Let the next launch of this kind start with a class-data archive, where this one had none."""
+    archive = archive_path(launch.java, launch.spark_home, os.environ)
+    if archive is not None and launch.class_archive is None:
+        build_in_background(archive, launch.java, os.environ)
 
 
 def open_warm_session(engines: "WarmEngines", *, app_name: str) -> "SparkSession | str":

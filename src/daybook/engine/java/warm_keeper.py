@@ -17,8 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from daybook.engine.java.connect import ConnectServer, start_connect_server
-from daybook.engine.java.launch import build_in_background
-from daybook.engine.java.session import application_conf, fitting_conf, prepare_launch
+from daybook.engine.java.session import application_conf, build_missing_archive, fitting_conf, prepare_launch
 from daybook.engine.java.warm_engines import IS_KEPT_ALREADY, WarmEngines
 from daybook.engine.java.warm_folder import EngineFolder, EngineRecord, WarmUpProgress, try_lock
 from daybook.errors import DaybookError
@@ -124,10 +123,9 @@ def _hold_lock(path: Path) -> int | None:
 def _start_server(settings: EngineSettings) -> ConnectServer:
     conf = application_conf(settings, app_name="daybook")
     # Sessions begin with the settings of the application, so that a command need not set them one by one.
-    launch, archive = prepare_launch(fitting_conf(settings, {**_KEPT_SERVER_CONF, **conf.everything}), "kept")
+    launch = prepare_launch(fitting_conf(settings, {**_KEPT_SERVER_CONF, **conf.everything}), "kept")
     server = start_connect_server(launch)
-    if archive is not None and launch.class_archive is None:
-        build_in_background(archive, launch.java, os.environ)
+    build_missing_archive(launch)
     return server
 
 
